@@ -1,0 +1,33 @@
+# Every choice a builder has. AUTO: used when found.
+option(SPDC_NATIVE "Use every instruction of this machine; the binary may not run on another" OFF)
+option(SPDC_WERROR "Treat warnings as errors" OFF)
+option(SPDC_BUILD_CLI "Build the spdc program" ON)
+set(SPDC_BUILD_TESTS AUTO CACHE STRING "Build the tests (needs GoogleTest): AUTO, ON or OFF")
+option(SPDC_BUILD_LONG_TESTS "Build the tests with the label long, too" ON)
+set(SPDC_BUILD_BENCH AUTO CACHE STRING "Build the kernel timings (needs Google Benchmark): AUTO, ON or OFF")
+set(SPDC_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
+foreach(codec ZLIB BZIP2 LZMA ZSTD)
+    set(SPDC_WITH_${codec} AUTO CACHE STRING "Read and write files compressed with ${codec}: AUTO, ON or OFF")
+endforeach()
+foreach(choice SPDC_BUILD_TESTS SPDC_BUILD_BENCH SPDC_WITH_ZLIB SPDC_WITH_BZIP2 SPDC_WITH_LZMA SPDC_WITH_ZSTD)
+    set_property(CACHE ${choice} PROPERTY STRINGS AUTO ON OFF)
+endforeach()
+
+# find_package that obeys such a choice: spdc_find(SPDC_WITH_ZLIB ZLIB) sets ZLIB_FOUND.
+macro(spdc_find choice package)
+    if(${choice} STREQUAL "AUTO")
+        find_package(${package} QUIET)
+    elseif(${choice})
+        find_package(${package} REQUIRED)
+    else()
+        set(${package}_FOUND OFF)
+    endif()
+endmacro()
+
+if(NOT PROJECT_IS_TOP_LEVEL) # part of somebody's build: their tests, not ours
+    set(SPDC_BUILD_TESTS OFF)
+    set(SPDC_BUILD_BENCH OFF)
+endif()
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+    set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release, RelWithDebInfo" FORCE)
+endif()

@@ -1,0 +1,110 @@
+// Read-only matrices: spans over somebody's memory and a shared owner that keeps it alive, so that a file, a memory map
+// and an array of another language enter without a copy. Values stay float or double as they came; sums are in double.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <variant>
+#include <vector>
+
+namespace spdc {
+
+/// The stored entries of one row of a CsrMatrix, columns strictly ascending.
+template <class Value> struct CsrRow {
+    const std::int32_t *columns;
+    const Value *values;
+    std::int64_t count;
+
+    std::int64_t size() const noexcept { return count; }
+    std::int32_t column(std::int64_t p) const noexcept { return columns[p]; }
+    double value(std::int64_t p) const noexcept { return static_cast<double>(values[p]); }
+    /// First entry whose column is not below `column`: where a thread that owns columns [column, ...) starts.
+    std::int64_t lower_bound(std::int64_t column) const noexcept;
+};
+
+/// One row of a DenseMatrix: every column is an entry.
+template <class Value> struct DenseRow {
+    const Value *values;
+    std::int64_t count;
+
+    std::int64_t size() const noexcept { return count; }
+    std::int32_t column(std::int64_t p) const noexcept { return static_cast<std::int32_t>(p); }
+    double value(std::int64_t p) const noexcept { return static_cast<double>(values[p]); }
+    std::int64_t lower_bound(std::int64_t column) const noexcept { return column < count ? column : count; }
+};
+
+/// Compressed sparse rows: 64-bit offsets, 32-bit columns, strictly ascending inside a row, values finite.
+template <class Value> class CsrMatrix {
+  public:
+    using value_type = Value;
+    using Row = CsrRow<Value>;
+
+    CsrMatrix() = default;
+    /// Views; `owner` keeps the memory alive. Throws Error when the invariants above do not hold.
+    CsrMatrix(std::int64_t cols, std::span<const std::int64_t> offsets, std::span<const std::int32_t> columns,
+              std::span<const Value> values, std::shared_ptr<const void> owner);
+    /// Takes over the vectors.
+    static CsrMatrix own(std::int64_t cols, std::vector<std::int64_t> offsets, std::vector<std::int32_t> columns,
+                         std::vector<Value> values);
+
+    std::int64_t rows() const noexcept { return static_cast<std::int64_t>(offsets_.size()) - 1; }
+    std::int64_t cols() const noexcept { return cols_; }
+    std::int64_t nonzeros() const noexcept { return offsets_.back() - offsets_.front(); }
+    Row row(std::int64_t i) const noexcept {
+        const std::int64_t begin = offsets_[static_cast<std::size_t>(i)];
+        return {columns_.data() + begin, values_.data() + begin, offsets_[static_cast<std::size_t>(i) + 1] - begin};
+    }
+    /// The same entries, not copied, in a matrix of `cols` columns, at least the present number.
+    CsrMatrix with_columns(std::int64_t cols) const;
+
+  private:
+    static constexpr std::int64_t no_rows_ = 0;
+    std::int64_t cols_ = 0;
+    std::span<const std::int64_t> offsets_{&no_rows_, 1};
+    std::span<const std::int32_t> columns_;
+    std::span<const Value> values_;
+    std::shared_ptr<const void> owner_;
+};
+
+/// Rows one after another, `stride` values apart, values finite.
+template <class Value> class DenseMatrix {
+  public:
+    using value_type = Value;
+    using Row = DenseRow<Value>;
+
+    DenseMatrix() = default;
+    /// A view; `owner` keeps the memory alive. Throws Error unless stride >= cols and all values are finite.
+    DenseMatrix(std::int64_t rows, std::int64_t cols, const Value *data, std::int64_t stride,
+                std::shared_ptr<const void> owner);
+    /// Takes over rows times cols values, row after row.
+    static DenseMatrix own(std::int64_t rows, std::int64_t cols, std::vector<Value> values);
+
+    std::int64_t rows() const noexcept { return rows_; }
+    std::int64_t cols() const noexcept { return cols_; }
+    std::int64_t nonzeros() const noexcept { return rows_ * cols_; }
+    Row row(std::int64_t i) const noexcept { return {data_ + i * stride_, cols_}; }
+
+  private:
+    std::int64_t rows_ = 0;
+    std::int64_t cols_ = 0;
+    std::int64_t stride_ = 0;
+    const Value *data_ = nullptr;
+    std::shared_ptr<const void> owner_;
+};
+
+using AnyMatrix = std::variant<CsrMatrix<float>, CsrMatrix<double>, DenseMatrix<float>, DenseMatrix<double>>;
+
+std::int64_t rows(const AnyMatrix &matrix) noexcept;
+std::int64_t cols(const AnyMatrix &matrix) noexcept;
+/// Stored entries: for a dense matrix rows times columns.
+std::int64_t nonzeros(const AnyMatrix &matrix) noexcept;
+
+/// The rows listed in `keep`, in that order, in memory of their own.
+AnyMatrix select_rows(const AnyMatrix &matrix, std::span<const std::int64_t> keep);
+
+/// The same matrix with `cols` columns (empty ones on the right); `cols` must not be below the present number.
+AnyMatrix with_columns(const AnyMatrix &matrix, std::int64_t cols);
+
+} // namespace spdc

@@ -1,0 +1,133 @@
+// The problem: the only definition of the objective in the code base.
+//
+//     P(x) = (1/W) sum_i w_i phi(a_i'x, b_i) + sum_j g_j(x_j),     W = sum_i w_i
+//     D(y) = -(1/W) sum_i w_i phi*(y_i, b_i) - sum_j g_j*(-u_j),   u = (1/W) sum_i w_i y_i a_i
+//
+// P(x) >= D(y) always; the difference, the gap, bounds how far x is from optimal.
+#pragma once
+
+#include "spdc/dataset.h"
+#include "spdc/losses.h"
+#include "spdc/regularizers.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace spdc {
+
+enum class Intercept {
+    none,      // predictions are a'x
+    free,      // a'x + x_d with x_d not penalised
+    penalized, // a'x + x_d with x_d penalised like a feature that is always 1 (LIBLINEAR's -B 1)
+};
+
+Intercept parse_intercept(const std::string &name);
+std::string_view to_string(Intercept intercept);
+
+struct ProblemOptions {
+    Intercept intercept = Intercept::none;
+
+    /// Multiplies the penalty of each feature; 0: not penalised. Empty: all 1. The intercept has none.
+    std::vector<double> penalty_factors;
+
+    /// Classification: multiplies the weight of every row with that label. Keys are labels as the data spell them.
+    std::map<std::string, double> class_weights;
+
+    /// Classification: weights n / (classes * rows of the class), in row weights; excludes class_weights.
+    bool balanced = false;
+};
+
+class Problem {
+  public:
+    /// Throws Error when targets, weights, factors or labels do not fit each other or the loss.
+    Problem(Dataset data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options = {});
+
+    // Shape. Rows of weight zero are not here: kept_rows() maps to the rows of the data.
+    std::int64_t rows() const noexcept { return spdc::rows(*matrix_); }
+    std::int64_t features() const noexcept { return spdc::cols(*matrix_); }
+    std::int64_t nonzeros() const noexcept { return spdc::nonzeros(*matrix_); }
+    /// Length of x: the features, then the intercept if there is one.
+    std::int64_t dimension() const noexcept { return features() + (has_intercept() ? 1 : 0); }
+    bool has_intercept() const noexcept { return intercept_ != Intercept::none; }
+    std::int64_t data_rows() const noexcept { return data_rows_; }
+    std::span<const std::int64_t> kept_rows() const noexcept { return kept_rows_; }
+
+    /// One-vs-rest on more than two labels has one output per label; everything below speaks of a problem of one output,
+    /// which output(k) gives.
+    std::int64_t outputs() const noexcept { return outputs_; }
+    Problem output(std::int64_t k) const;
+
+    const AnyMatrix &matrix() const noexcept { return *matrix_; }
+    const AnyLoss &loss() const noexcept { return loss_; }
+    const AnyRegularizer &regularizer() const noexcept { return regularizer_; }
+    Intercept intercept() const noexcept { return intercept_; }
+    /// b_i as the loss sees them: -1/+1 in classification, where the larger label is +1.
+    std::span<const double> targets() const noexcept { return targets_; }
+    /// w_i n / W, or empty when all rows weigh the same.
+    std::span<const double> importance() const noexcept { return importance_; }
+    double importance(std::int64_t i) const noexcept {
+        return importance_.empty() ? 1.0 : importance_[static_cast<std::size_t>(i)];
+    }
+    double total_weight() const noexcept { return total_weight_; }
+    std::span<const double> penalty_factors() const noexcept { return factors_; }
+    /// g_j, intercept included.
+    AnyRegularizer regularizer(std::int64_t j) const noexcept;
+    /// Coordinates whose dual is an equation, u_j = 0: neither penalised nor bounded.
+    std::span<const std::int64_t> free_coordinates() const noexcept { return free_; }
+    /// Whether some coordinate is neither penalised nor bounded on both sides: the dual bound then needs a radius.
+    bool needs_radius() const noexcept { return needs_radius_; }
+    /// Smallest strong convexity over the coordinates that are penalised at all; 0 when none is strongly convex.
+    double strong_convexity() const noexcept { return strong_convexity_; }
+    /// Whether every g_j is strongly convex.
+    bool is_strongly_convex() const noexcept { return all_strongly_convex_; }
+
+    /// The labels in ascending order and how the data spell them; empty in regression.
+    std::span<const double> labels() const noexcept { return labels_; }
+    std::span<const std::string> label_names() const noexcept { return label_names_; }
+
+    // The matrix's two products, intercept included.
+    /// z_i = a_i'x
+    void predict(std::span<const double> x, std::span<double> z) const;
+    /// u = (1/W) sum_i w_i y_i a_i
+    void combine(std::span<const double> y, std::span<double> u) const;
+
+    /// Squared row norms |a_i|^2 of the data, without intercept and weight.
+    std::vector<double> squared_row_norms() const;
+
+    double primal(std::span<const double> x) const;
+    /// -infinity where D is: a u_j outside the domain of g_j*. See Certifier for dual points that are always usable.
+    double dual(std::span<const double> y) const;
+
+  private:
+    Problem() = default;
+    void find_labels(const Dataset &data);
+    void encode_targets(std::int64_t output);
+    std::vector<double> row_weights(const Dataset &data, const ProblemOptions &options) const;
+    void keep_weighted_rows(const Dataset &data, std::vector<double> weights);
+    void set_regularizer(std::vector<double> penalty_factors);
+
+    std::shared_ptr<const AnyMatrix> matrix_;
+    AnyLoss loss_;
+    AnyRegularizer regularizer_;
+    Intercept intercept_ = Intercept::none;
+    std::int64_t data_rows_ = 0;
+    std::int64_t outputs_ = 1;
+    double total_weight_ = 0;
+    double strong_convexity_ = 0;
+    bool all_strongly_convex_ = false;
+    bool needs_radius_ = false;
+    std::vector<std::int64_t> kept_rows_;
+    std::vector<double> raw_targets_; // as in the data, rows of weight zero gone
+    std::vector<double> targets_;
+    std::vector<double> importance_;
+    std::vector<double> factors_;
+    std::vector<std::int64_t> free_;
+    std::vector<double> labels_;
+    std::vector<std::string> label_names_;
+};
+
+} // namespace spdc

@@ -1,0 +1,91 @@
+// The solvers: one options struct each. The struct is the choice of solver; solve() is the one entry point.
+#pragma once
+
+#include "spdc/problem.h"
+#include "spdc/result.h"
+#include "spdc/stopping.h"
+#include "spdc/trace.h"
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace spdc {
+
+/// How SPDC picks the dual coordinates of an iteration.
+enum class Sampling {
+    uniform,     // independently and uniformly: the paper's Algorithms 1 and 2
+    weighted,    // in proportion to a mix of 1/n and the row norms: Algorithm 3
+    permutation, // every row once per pass, in a new random order
+};
+
+std::string_view to_string(Sampling sampling);
+void parse(const std::string &name, Sampling &sampling);
+
+/// Chooses a solver from the shape of the problem and says why.
+struct Auto {
+    static constexpr std::string_view name = "auto";
+    static constexpr std::string_view help = "chooses a solver for the problem and says why";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
+/// The stochastic primal-dual coordinate method of Zhang and Xiao (2015): Algorithms 1, 2 and 3.
+struct Spdc {
+    static constexpr std::string_view name = "spdc";
+    static constexpr std::string_view help = "the paper's stochastic primal-dual coordinate method";
+
+    Sampling sampling = Sampling::uniform;
+    std::int64_t batch_size = 1;
+    std::optional<double> alpha;
+    double step_scale = 0.5;
+    std::optional<double> tau;
+    std::optional<double> sigma;
+    std::optional<double> theta;
+    std::optional<double> perturbation;
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"sampling", "how rows are picked: uniform, weighted by row norm, or permutation"}, self.sampling);
+        visit(Field{"batch-size", "rows updated together (Algorithm 2)", 1}, self.batch_size);
+        visit(Field{"alpha", "weighted sampling: share of the row norms in the probabilities; the theory's best by default",
+                    0, 1, Bound::open},
+              self.alpha);
+        visit(Field{"step-scale", "0.5 is proved to converge; 1 is what the paper prints and can diverge", 0, infinity,
+                    Bound::open},
+              self.step_scale);
+        visit(Field{"tau", "primal step size instead of the theorem's", 0, infinity, Bound::open}, self.tau);
+        visit(Field{"sigma", "dual step size instead of the theorem's", 0, infinity, Bound::open}, self.sigma);
+        visit(Field{"theta", "extrapolation instead of the theorem's", 0, 1}, self.theta);
+        visit(Field{"perturbation",
+                    "fixed strength of the strongly convex terms added to what is not smooth or not strongly convex "
+                    "(section 3); by default they shrink with the gap",
+                    0},
+              self.perturbation);
+    }
+};
+
+using AnySolver = std::variant<Auto, Spdc>;
+
+/// The names of all solvers, in the order of AnySolver.
+std::vector<std::string> solver_names();
+
+/// The solver of that name with default options; an unknown name is an Error that lists the known ones.
+AnySolver make_solver(std::string_view name);
+
+/// The rare things.
+struct SolveContext {
+    Observer observer;                            // sees every certification
+    const std::atomic<bool> *interrupt = nullptr; // set by a signal handler or another thread: stop soon
+    std::uint64_t seed = 1;
+    int threads = 1;
+};
+
+/// Solves the problem. Throws Error when the call is wrong; a run that ends badly is a Result that says so.
+Result solve(const Problem &problem, const AnySolver &solver = Auto{}, const Stopping &stopping = {},
+             const SolveContext &context = {});
+
+} // namespace spdc

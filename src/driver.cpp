@@ -1,0 +1,110 @@
+#include "driver.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spdc {
+
+namespace {
+
+constexpr double block_entries = 2e6; // matrix entries between two looks at the clock: some 20 ms
+
+/// When to certify next. Often at first, then every 4 % of the passes so far, closer when the gap's own decay says that the
+/// end is near: a certificate costs one to two passes.
+class Schedule {
+  public:
+    double next(double passes, double relative_gap, double tolerance) {
+        double step = std::max(1.0, 0.04 * passes);
+        if (std::isfinite(last_gap_) && relative_gap < last_gap_ && passes > last_passes_ && relative_gap > 0) {
+            const double rate = std::log(last_gap_ / relative_gap) / (passes - last_passes_);
+            const double remaining = std::log(std::max(relative_gap / tolerance, 1.0)) / rate;
+            step = std::max(1.0, std::min(step, 0.5 * remaining));
+        }
+        last_gap_ = relative_gap;
+        last_passes_ = passes;
+        return passes + step;
+    }
+
+  private:
+    double last_gap_ = infinity;
+    double last_passes_ = 0;
+};
+
+/// Notices that the gap has not fallen for a long time.
+class StallWatch {
+  public:
+    bool stalled(double passes, double relative_gap) {
+        if (relative_gap < 0.999 * best_) {
+            best_ = relative_gap;
+            best_passes_ = passes;
+            points_ = 0;
+        }
+        return ++points_ > 20 && passes > 4 * best_passes_ + 2000;
+    }
+
+  private:
+    double best_ = infinity;
+    double best_passes_ = 0;
+    int points_ = 0;
+};
+
+std::int64_t count_nonzeros(std::span<const double> x) {
+    return static_cast<std::int64_t>(x.size()) - std::count(x.begin(), x.end(), 0.0);
+}
+
+bool is_finite(const std::vector<double> &values) {
+    return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+}
+
+} // namespace
+
+Outcome drive(const Problem &problem, Method &method, Certifier &certifier, const Stopping &stopping,
+              const SolveContext &context, const Clock &clock, std::int64_t output, Trace &trace) {
+    Outcome outcome;
+    Schedule schedule;
+    StallWatch watch;
+    std::vector<double> x, y;
+    const double block =
+        std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())), 1.0 / static_cast<double>(problem.rows()));
+    const auto interrupted = [&] { return context.interrupt && context.interrupt->load(std::memory_order_relaxed); };
+    while (outcome.reason == StopReason::not_run) {
+        const double certification_start = clock.seconds();
+        method.point(x, y);
+        outcome.passes = method.passes();
+        const bool finite = is_finite(x) && is_finite(y);
+        if (finite) certifier.offer(x, y, stopping.tolerance);
+        outcome.seconds_certifying += clock.seconds() - certification_start;
+
+        const Certificate &now = certifier.certificate();
+        trace.push_back({output, outcome.passes, clock.seconds(), clock.seconds() - outcome.seconds_certifying, now.primal,
+                         now.dual, now.gap, now.relative_gap,
+                         count_nonzeros(certifier.x().first(static_cast<std::size_t>(problem.features())))});
+        const bool go_on = !context.observer || context.observer(trace.back());
+        if (now.relative_gap <= stopping.tolerance) {
+            outcome.reason = StopReason::gap_reached;
+        } else if (!finite) {
+            outcome.reason = StopReason::numerical_failure;
+        } else if (!go_on || interrupted()) {
+            outcome.reason = StopReason::interrupted;
+        } else if (outcome.passes >= stopping.max_passes) {
+            outcome.reason = StopReason::pass_limit;
+        } else if (clock.seconds() >= stopping.max_seconds) {
+            outcome.reason = StopReason::time_limit;
+        } else if (certifier.has_no_minimizer()) {
+            outcome.reason = StopReason::no_minimizer;
+        } else if (watch.stalled(outcome.passes, now.relative_gap)) {
+            outcome.reason = StopReason::stalled;
+        } else {
+            method.certified(certifier);
+        }
+        const double next =
+            std::min(schedule.next(outcome.passes, now.relative_gap, stopping.tolerance), stopping.max_passes);
+        while (outcome.reason == StopReason::not_run && method.passes() < next && !interrupted() &&
+               clock.seconds() < stopping.max_seconds) {
+            method.advance(std::min(block, next - method.passes()));
+        }
+    }
+    return outcome;
+}
+
+} // namespace spdc

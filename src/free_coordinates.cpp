@@ -1,0 +1,200 @@
+#include "free_coordinates.h"
+
+#include "sum.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include <cmath>
+
+namespace spdc {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+struct ValueAndSlope {
+    double value, slope;
+    double size; // of the terms that were added: the value is only known to 1e-16 of it
+};
+
+/// A root of a non-decreasing function, or where it changes sign. Newton where the slope helps, the Illinois method inside a
+/// bracket, bisection when that is slow: the function may be a staircase.
+template <class Function> double root_of_increasing(Function f, double step) {
+    double lower = -infinity, upper = infinity, at_lower = 0, at_upper = 0, t = 0;
+    for (int iteration = 0; iteration < 200; ++iteration) {
+        const ValueAndSlope now = f(t);
+        if (std::fabs(now.value) <= 1e-16 * now.size) return t;
+        if (!std::isfinite(now.value)) return 0;
+        if (now.value > 0) {
+            at_lower *= 0.5; // Illinois: an end that stays counts half, or the other end would hardly move
+            upper = t;
+            at_upper = now.value;
+        } else {
+            at_upper *= 0.5;
+            lower = t;
+            at_lower = now.value;
+        }
+        double next = now.slope > 0 ? t - now.value / now.slope : infinity;
+        if (lower == -infinity || upper == infinity) {
+            // slopes can be tiny: Newton may not outrun the growing bracket by far
+            if (!(std::fabs(next - t) <= 2 * step)) next = now.value > 0 ? t - step : t + step;
+            step *= 2;
+        } else {
+            const double secant = upper - at_upper * (upper - lower) / (at_upper - at_lower);
+            if (!(lower < next && next < upper)) next = secant;
+            if (iteration % 4 == 3 || !(lower < next && next < upper)) next = lower + 0.5 * (upper - lower);
+            if (upper - lower <= 1e-15 * (std::fabs(lower) + std::fabs(upper))) return t;
+        }
+        if (next == t || next == lower || next == upper) return t;
+        t = next;
+    }
+    return t;
+}
+
+/// The free columns of the matrix, row by row.
+class FreeColumns {
+  public:
+    explicit FreeColumns(const Problem &problem) : problem_(problem), position_(at(problem.dimension()), -1) {
+        std::int32_t next = 0;
+        for (const std::int64_t j : problem.free_coordinates()) position_[at(j)] = next++;
+    }
+
+    std::int64_t count() const { return static_cast<std::int64_t>(problem_.free_coordinates().size()); }
+
+    /// Calls visit(i, entries) with entries (position, value) of row i.
+    template <class Visit> void each_row(Visit &&visit) const {
+        std::vector<std::pair<std::int32_t, double>> entries;
+        std::visit(
+            [&](const auto &matrix) {
+                for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                    entries.clear();
+                    const auto row = matrix.row(i);
+                    for (std::int64_t p = 0; p < row.size(); ++p) {
+                        const std::int32_t k = position_[at(row.column(p))];
+                        if (k >= 0 && row.value(p) != 0) entries.emplace_back(k, row.value(p));
+                    }
+                    if (problem_.has_intercept() && position_.back() >= 0) entries.emplace_back(position_.back(), 1.0);
+                    visit(i, entries);
+                }
+            },
+            problem_.matrix());
+    }
+
+  private:
+    const Problem &problem_;
+    std::vector<std::int32_t> position_;
+};
+
+void balance_intercept(const Problem &problem, std::vector<double> &y) {
+    const auto b = problem.targets();
+    std::visit(
+        [&](const auto &loss) {
+            const auto balance = [&](double t) {
+                Sum value, slope;
+                double size = 0;
+                for (std::size_t i = 0; i < y.size(); ++i) {
+                    const double weight = problem.importance(static_cast<std::int64_t>(i));
+                    const double moved = loss.shift(y[i], t, b[i]);
+                    value.add(weight * moved);
+                    slope.add(weight * loss.shift_slope(moved, b[i]));
+                    size += weight * std::fabs(moved);
+                }
+                return ValueAndSlope{value.value(), slope.value(), size};
+            };
+            const double t = root_of_increasing(balance, 1e-6);
+            for (std::size_t i = 0; i < y.size(); ++i) y[i] = loss.shift(y[i], t, b[i]);
+        },
+        problem.loss().variant());
+}
+
+/// u_j and the Jacobian of u_j with respect to t for the free coordinates at shift(y, A_U t).
+struct Balance {
+    Eigen::VectorXd residual;
+    Eigen::MatrixXd jacobian;
+};
+
+Balance evaluate_balance(const Problem &problem, const FreeColumns &columns, const std::vector<double> &y,
+                         const Eigen::VectorXd &t, bool with_jacobian) {
+    const auto p = static_cast<Eigen::Index>(columns.count());
+    Balance balance{Eigen::VectorXd::Zero(p), with_jacobian ? Eigen::MatrixXd::Zero(p, p) : Eigen::MatrixXd()};
+    const double scale = 1 / static_cast<double>(problem.rows());
+    columns.each_row([&](std::int64_t i, const auto &entries) {
+        double along = 0;
+        for (const auto &[k, a] : entries) along += a * t[k];
+        const double b = problem.targets()[at(i)];
+        const double moved = problem.loss().shift(y[at(i)], along, b);
+        const double weight = scale * problem.importance(i);
+        const double slope = with_jacobian ? weight * problem.loss().shift_slope(moved, b) : 0;
+        for (const auto &[k, a] : entries) {
+            balance.residual[k] += weight * moved * a;
+            if (slope == 0) continue;
+            for (const auto &[l, c] : entries) balance.jacobian(k, l) += slope * a * c;
+        }
+    });
+    return balance;
+}
+
+/// Semismooth Newton on t from a fixed y: the residual is the gradient of a convex function of t, so halving steps that do not
+/// shrink it is safe.
+void balance_columns(const Problem &problem, std::vector<double> &y) {
+    const FreeColumns columns(problem);
+    const auto p = static_cast<Eigen::Index>(columns.count());
+    Eigen::VectorXd t = Eigen::VectorXd::Zero(p);
+    Balance now = evaluate_balance(problem, columns, y, t, true);
+    for (int iteration = 0; iteration < 30 && now.residual.norm() > 0; ++iteration) {
+        const double ridge = 1e-15 * now.jacobian.trace() / static_cast<double>(p) + 1e-300;
+        now.jacobian.diagonal().array() += ridge; // rows at their bounds may leave a column without curvature
+        const Eigen::VectorXd direction = -now.jacobian.ldlt().solve(now.residual);
+        double step = 1;
+        Balance next;
+        for (; step > 1e-4; step *= 0.5) {
+            next = evaluate_balance(problem, columns, y, t + step * direction, true);
+            if (next.residual.norm() < now.residual.norm()) break;
+        }
+        if (step <= 1e-4 || !direction.allFinite()) break;
+        t += step * direction;
+        now = std::move(next);
+    }
+    columns.each_row([&](std::int64_t i, const auto &entries) {
+        double along = 0;
+        for (const auto &[k, a] : entries) along += a * t[k];
+        y[at(i)] = problem.loss().shift(y[at(i)], along, problem.targets()[at(i)]);
+    });
+}
+
+} // namespace
+
+void balance_dual(const Problem &problem, std::vector<double> &y) {
+    constexpr std::size_t most_columns = 3000; // a dense factor; beyond it the plain residual is charged
+    const auto free = problem.free_coordinates();
+    if (free.empty()) return;
+    if (free.size() == 1 && free.front() == problem.features()) {
+        balance_intercept(problem, y);
+    } else if (free.size() <= most_columns) {
+        balance_columns(problem, y);
+    }
+}
+
+double best_shift(const Problem &problem, const std::vector<double> &z) {
+    const auto b = problem.targets();
+    return std::visit(
+        [&](const auto &loss) {
+            const auto slope_at = [&](double t) {
+                Sum value, slope;
+                double size = 0;
+                for (std::size_t i = 0; i < z.size(); ++i) {
+                    const double weight = problem.importance(static_cast<std::int64_t>(i));
+                    const double derivative = loss.derivative(z[i] + t, b[i]);
+                    value.add(weight * derivative);
+                    slope.add(weight * loss.curvature(z[i] + t, b[i]));
+                    size += weight * std::fabs(derivative);
+                }
+                return ValueAndSlope{value.value(), slope.value(), size};
+            };
+            return root_of_increasing(slope_at, 1e-3);
+        },
+        problem.loss().variant());
+}
+
+} // namespace spdc

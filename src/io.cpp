@@ -1,0 +1,301 @@
+#include "spdc/io.h"
+
+#include "io_text.h"
+#include "spdc/error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <system_error>
+
+namespace spdc {
+
+namespace {
+
+std::string lower_case(std::string_view text) {
+    std::string lower(text);
+    for (char &c : lower) {
+        c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; // std::tolower would ask the locale
+    }
+    return lower;
+}
+
+bool is_compressed_name(const std::string &path) {
+    const std::string lower = lower_case(path);
+    return lower.ends_with(".gz") || lower.ends_with(".bz2") || lower.ends_with(".xz") || lower.ends_with(".zst");
+}
+
+// automatic when the name says nothing.
+Format format_of_name(const std::string &path) {
+    std::string name = lower_case(path);
+    if (is_compressed_name(name)) {
+        name.erase(name.rfind('.'));
+    }
+    if (name.ends_with(".csv")) {
+        return Format::csv;
+    }
+    if (name.ends_with(".tsv") || name.ends_with(".tab")) {
+        return Format::tsv;
+    }
+    if (name.ends_with(".libsvm") || name.ends_with(".svm") || name.ends_with(".svmlight")) {
+        return Format::libsvm;
+    }
+    return Format::automatic;
+}
+
+// "index:" behind a blank, as between a label and its first feature. The blank keeps times of day (12:30) in CSV out.
+bool has_index(std::string_view line) {
+    for (std::size_t colon = line.find(':'); colon != line.npos; colon = line.find(':', colon + 1)) {
+        std::size_t first = colon;
+        while (first > 0 && is_digit(line[first - 1])) {
+            --first;
+        }
+        if (first < colon && first > 0 && is_blank(line[first - 1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Format format_of_text(std::string_view text) {
+    const char *const end = text.data() + text.size();
+    const char *p = text.data();
+    while (p != end) {
+        const char *const line_end = next_line(p, end);
+        const char *const first = skip_blanks(p);
+        if (!at_line_end(first, end) && *first != '#') {
+            break;
+        }
+        p = line_end;
+    }
+    const std::string_view line(p, static_cast<std::size_t>(next_line(p, end) - p));
+    if (has_index(line)) {
+        return Format::libsvm;
+    }
+    if (line.find_first_of(",;") != line.npos) {
+        return Format::csv;
+    }
+    return line.find('\t') != line.npos ? Format::tsv : Format::libsvm;
+}
+
+void check_options(const ReadOptions &options) {
+    if (options.index_base && *options.index_base != 0 && *options.index_base != 1) {
+        fail(ErrorKind::invalid_argument, fmt::format("index_base {}, expected 0 or 1", *options.index_base));
+    }
+    constexpr std::int64_t most_features = std::int64_t{1} << 31;
+    if (options.features < 0 || options.features > most_features) {
+        fail(ErrorKind::invalid_argument,
+             fmt::format("features {}, expected 1 to {}, or 0 for as many as the data have", options.features,
+                         most_features));
+    }
+}
+
+// Whether a validated number that overflowed or underflowed is large. Such numbers are beyond 10^+-300, so the place of
+// the first digit that counts decides.
+bool is_large(const char *p, const char *end) noexcept {
+    std::int64_t place = 0; // power of ten of the first digit that is not 0
+    bool found = false;
+    bool behind_point = false;
+    for (; p != end && *p != 'e' && *p != 'E'; ++p) {
+        if (*p == '.') {
+            behind_point = true;
+        } else if (is_digit(*p)) {
+            found = found || *p != '0';
+            place += (found && !behind_point ? 1 : 0) - (!found && behind_point ? 1 : 0);
+        }
+    }
+    if (p == end) {
+        return place > 0;
+    }
+    ++p;
+    const bool negative = *p == '-';
+    p += *p == '-' || *p == '+' ? 1 : 0;
+    std::int64_t exponent = 0;
+    constexpr std::int64_t enough = std::int64_t{1} << 60; // more digits than any text has
+    for (; p != end && exponent < enough / 10; ++p) {
+        exponent = 10 * exponent + (*p - '0');
+    }
+    return place + (negative ? -exponent : exponent) > 0;
+}
+
+// One line of read_numbers; returns where it stopped, at the line's end.
+const char *read_line_of_numbers(const InputFile &file, const char *p, std::int64_t columns,
+                                 std::vector<double> &numbers) {
+    const char *const end = file.text().data() + file.text().size();
+    for (std::int64_t column = 0;; ++column) {
+        p = skip_blanks(p);
+        if (at_line_end(p, end) || *p == '#') {
+            if (column != 0 && column != columns) {
+                file.fail_at(p, fmt::format("{} numbers on this line, expected {}", column, columns));
+            }
+            return p;
+        }
+        if (column == columns) {
+            file.fail_at(p, fmt::format("{} after the last number, expected {} a line", quoted_word(file, p), columns));
+        }
+        const char *const place = p;
+        double value = 0;
+        NumberStatus status = parse_number(p, value);
+        if (status == NumberStatus::ok && !is_blank(*p) && *p != '#' && !at_line_end(p, end)) {
+            status = NumberStatus::no_number;
+        }
+        if (status != NumberStatus::ok) {
+            fail_number(file, place, status, "");
+        }
+        numbers.push_back(value);
+    }
+}
+
+} // namespace
+
+Format parse_format(const std::string &name) {
+    const std::vector<std::string> known{"auto", "libsvm", "csv", "tsv"};
+    constexpr Format formats[] = {Format::automatic, Format::libsvm, Format::csv, Format::tsv};
+    const auto found = std::find(known.begin(), known.end(), name);
+    if (found == known.end()) {
+        fail_unknown("format", name, known);
+    }
+    return formats[found - known.begin()];
+}
+
+Dataset read_dataset(const std::string &path, const ReadOptions &options) {
+    check_options(options);
+    const InputFile file(path);
+    Format format = options.format == Format::automatic ? format_of_name(path) : options.format;
+    if (format == Format::automatic) {
+        format = format_of_text(file.text());
+    }
+    switch (format) {
+    case Format::csv:
+        return read_csv(file, options, ',');
+    case Format::tsv:
+        return read_csv(file, options, '\t');
+    case Format::libsvm:
+    case Format::automatic:
+        break;
+    }
+    return read_libsvm(file, options);
+}
+
+void write_dataset(const Dataset &data, const std::string &path, Format format) {
+    check(data, path);
+    if (is_compressed_name(path)) {
+        fail(ErrorKind::unsupported,
+             fmt::format("{}: compressed files are read but not written; write plain text and compress it", path));
+    }
+    OutputFile out(path);
+    switch (format == Format::automatic ? format_of_name(path) : format) {
+    case Format::csv:
+        write_csv(data, out, ',');
+        break;
+    case Format::tsv:
+        write_csv(data, out, '\t');
+        break;
+    case Format::libsvm:
+    case Format::automatic:
+        write_libsvm(data, out);
+        break;
+    }
+    out.commit();
+}
+
+std::vector<double> read_numbers(const std::string &path, std::int64_t columns) {
+    if (columns < 1) {
+        fail(ErrorKind::invalid_argument, fmt::format("read_numbers: {} columns, expected at least 1", columns));
+    }
+    const InputFile file(path);
+    const std::string_view text = file.text();
+    const char *const end = text.data() + text.size();
+    std::vector<double> numbers;
+    for (const char *p = text.data(); p != end;) {
+        p = next_line(read_line_of_numbers(file, p, columns, numbers), end);
+    }
+    if (numbers.empty()) {
+        file.fail_at(text.data(), "no numbers, expected at least one line");
+    }
+    return numbers;
+}
+
+const char *next_line(const char *p, const char *text_end) noexcept {
+    const void *newline = std::memchr(p, '\n', static_cast<std::size_t>(text_end - p));
+    return newline == nullptr ? text_end : static_cast<const char *>(newline) + 1;
+}
+
+bool is_not_finite_word(const char *p) noexcept {
+    p += *p == '-' || *p == '+' ? 1 : 0;
+    const auto matches = [p](const char *word) {
+        std::size_t i = 0;
+        while (word[i] != '\0' && (p[i] | 0x20) == word[i]) { // sets the lower-case bit of a letter
+            ++i;
+        }
+        return word[i] == '\0';
+    };
+    return matches("nan") || matches("inf");
+}
+
+NumberStatus convert_number(const char *begin, const char *end, double &value) noexcept {
+    begin += *begin == '+' ? 1 : 0; // from_chars takes no plus
+    value = 0;
+    const std::from_chars_result result = std::from_chars(begin, end, value);
+    if (result.ec == std::errc::invalid_argument) {
+        return NumberStatus::no_number;
+    }
+    // Implementations differ in what they report and store when the number is out of range.
+    if (result.ec == std::errc::result_out_of_range || !std::isfinite(value)) {
+        if (is_large(begin, end)) {
+            return NumberStatus::too_large;
+        }
+        value = *begin == '-' ? -0.0 : 0.0;
+    }
+    return NumberStatus::ok;
+}
+
+std::string quoted(std::string_view text) {
+    constexpr std::size_t longest = 40;
+    std::string out = "'";
+    for (const char c : text.substr(0, longest)) {
+        if (c >= ' ' && c <= '~') {
+            out += c;
+        } else {
+            out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+        }
+    }
+    return out + (text.size() > longest ? "...'" : "'");
+}
+
+std::string quoted_word(const InputFile &file, const char *p, std::string_view stops) {
+    const char *const end = file.text().data() + file.text().size();
+    const char *q = p;
+    while (!at_line_end(q, end) && (q == p || !is_blank(*q)) && stops.find(*q) == stops.npos) {
+        ++q;
+    }
+    return quoted({p, static_cast<std::size_t>(q - p)});
+}
+
+void fail_number(const InputFile &file, const char *place, NumberStatus status, const std::string &what,
+                 std::string_view stops) {
+    const char *complaint = "is not a number";
+    if (status == NumberStatus::not_finite) {
+        complaint = "is not finite";
+    } else if (status == NumberStatus::too_large) {
+        complaint = "is too large for a double";
+    }
+    file.fail_at(place, fmt::format("{}{}{} {}, expected a finite number", what, what.empty() ? "" : " ",
+                                    quoted_word(file, place, stops), complaint));
+}
+
+void append_number(std::string &line, double value) {
+    char digits[32]; // the longest shortest double has 24 characters
+    const std::to_chars_result result = std::to_chars(digits, digits + sizeof digits, value);
+    line.append(digits, result.ptr);
+}
+
+void append_number(std::string &line, std::int64_t value) {
+    char digits[32];
+    const std::to_chars_result result = std::to_chars(digits, digits + sizeof digits, value);
+    line.append(digits, result.ptr);
+}
+
+} // namespace spdc

@@ -1,0 +1,32 @@
+// What the driver knows of a solver: called a few times a pass, so the only virtual functions of the library.
+#pragma once
+
+#include "spdc/certificate.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace spdc {
+
+class Method {
+  public:
+    virtual ~Method() = default;
+    Method() = default;
+    Method(const Method &) = delete;
+    Method &operator=(const Method &) = delete;
+
+    /// Works for about this many passes over the data, at least one iteration.
+    virtual void advance(double passes) = 0;
+    /// Passes so far.
+    virtual double passes() const = 0;
+    /// The current primal and dual point.
+    virtual void point(std::vector<double> &x, std::vector<double> &y) = 0;
+    /// Told after each certification: a method may adapt its parameters to the gap.
+    virtual void certified(const Certifier &) {}
+    /// Primal coordinates read or written by row updates so far.
+    virtual std::int64_t coordinates_touched() const { return 0; }
+    virtual int threads() const { return 1; }
+};
+
+} // namespace spdc

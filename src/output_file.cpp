@@ -1,0 +1,197 @@
+#include "output_file.h"
+
+#include "spdc/error.h"
+
+#include <fmt/format.h>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <cstdio>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+namespace spdc {
+
+namespace {
+
+constexpr std::size_t buffer_bytes = std::size_t{1} << 18;
+
+// The open descriptor that a name such as /dev/stdout stands for. Opening the name anew would give a second position in
+// the file, or rename over what a shell's redirection holds open.
+std::optional<int> named_descriptor(std::string_view path) {
+    if (path == "/dev/stdout") {
+        return STDOUT_FILENO;
+    }
+    if (path == "/dev/stderr") {
+        return STDERR_FILENO;
+    }
+    for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+        int number = 0;
+        if (path.starts_with(folder)) {
+            const char *end = path.data() + path.size();
+            const auto [stop, code] = std::from_chars(path.data() + folder.size(), end, number);
+            if (code == std::errc{} && stop == end && number >= 0) {
+                return number;
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+// The name a chain of symbolic links ends at, which need not exist yet.
+std::string link_target(const std::string &path) {
+    namespace fs = std::filesystem;
+    constexpr int longest_chain = 40; // as the kernel; a loop has been refused by stat before
+    fs::path current = path;
+    std::error_code code;
+    for (int step = 0; step < longest_chain && fs::is_symlink(fs::symlink_status(current, code)); ++step) {
+        const fs::path next = fs::read_symlink(current, code);
+        if (code) {
+            break;
+        }
+        current = next.is_absolute() ? next : current.parent_path() / next;
+    }
+    return current.string();
+}
+
+} // namespace
+
+OutputFile::OutputFile(const std::string &path) : name_(path) {
+    buffer_.reserve(buffer_bytes);
+    if (path == "-") {
+        name_ = "standard output";
+        descriptor_ = STDOUT_FILENO;
+        owned_ = false;
+        return;
+    }
+    if (const std::optional<int> number = named_descriptor(path)) {
+        descriptor_ = ::fcntl(*number, F_DUPFD_CLOEXEC, 0);
+        if (descriptor_ < 0) {
+            fail_system("open for writing", errno);
+        }
+        return;
+    }
+    struct stat status {};
+    const bool exists = ::stat(path.c_str(), &status) == 0;
+    if (!exists && errno != ENOENT) {
+        fail_system("open for writing", errno);
+    }
+    if (exists && !S_ISREG(status.st_mode)) {
+        descriptor_ = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY);
+        if (descriptor_ < 0) {
+            fail_system("open for writing", errno);
+        }
+        return;
+    }
+    // A rename needs only the folder's permission; a file made read-only is meant to stay.
+    if (exists && ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) != 0) {
+        fail_system("open for writing", errno);
+    }
+    open_beside(link_target(path));
+}
+
+OutputFile::~OutputFile() { discard(); }
+
+void OutputFile::open_beside(const std::string &target) {
+    target_ = target;
+    const std::filesystem::path folder = std::filesystem::path(target).parent_path();
+    if (target.empty() || target.back() == '/') {
+        fail_system("open for writing", target.empty() ? ENOENT : EISDIR);
+    }
+    constexpr int most_tries = 1000; // names left by a killed process of the same number, and other threads' files
+    for (int attempt = 0; attempt < most_tries; ++attempt) {
+        // Short and without the target's name, which may already be as long as a name can be.
+        temporary_ = (folder / fmt::format(".spdc-{}-{}.tmp", ::getpid(), attempt)).string();
+        descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor_ >= 0) {
+            keep_permissions();
+            return;
+        }
+        if (errno != EEXIST) {
+            break;
+        }
+    }
+    const int code = errno;
+    temporary_.clear();
+    fail_system("open for writing", code);
+}
+
+void OutputFile::keep_permissions() {
+    struct stat status {};
+    if (::stat(target_.c_str(), &status) != 0) {
+        return; // a new file: the process's mask has decided
+    }
+    // Only root can give files away; for others the new file is their own, which is all that can be done.
+    if (::fchown(descriptor_, status.st_uid, status.st_gid) != 0) {
+        errno = 0;
+    }
+    if (::fchmod(descriptor_, status.st_mode & 0777) != 0) {
+        fail_system("set the permissions", errno);
+    }
+}
+
+void OutputFile::write(std::string_view text) {
+    if (buffer_.size() + text.size() > buffer_bytes) {
+        flush();
+    }
+    buffer_.append(text);
+}
+
+void OutputFile::flush() {
+    std::string_view rest = buffer_;
+    while (!rest.empty()) {
+        const ssize_t count = ::write(descriptor_, rest.data(), rest.size());
+        if (count >= 0) {
+            rest.remove_prefix(static_cast<std::size_t>(count));
+        } else if (errno != EINTR) {
+            fail_system("write", errno);
+        }
+    }
+    buffer_.clear();
+}
+
+void OutputFile::commit() {
+    if (descriptor_ < 0) {
+        fail(ErrorKind::internal, fmt::format("{}: committed twice", name_));
+    }
+    flush();
+    if (owned_) {
+        const int descriptor = descriptor_;
+        descriptor_ = -1; // closed even when close() reports a late write error
+        if (::close(descriptor) != 0) {
+            fail_system("write", errno);
+        }
+    }
+    descriptor_ = -1;
+    if (!temporary_.empty()) {
+        if (::rename(temporary_.c_str(), target_.c_str()) != 0) {
+            fail_system("replace", errno);
+        }
+        temporary_.clear();
+    }
+}
+
+void OutputFile::discard() noexcept {
+    if (descriptor_ >= 0 && owned_) {
+        ::close(descriptor_);
+    }
+    descriptor_ = -1;
+    if (!temporary_.empty()) {
+        ::unlink(temporary_.c_str());
+        temporary_.clear();
+    }
+}
+
+// A constructor that throws runs no destructor, hence the discard here.
+void OutputFile::fail_system(const char *doing, int code) {
+    discard();
+    fail(ErrorKind::bad_file, fmt::format("{}: cannot {}: {}", name_, doing, std::generic_category().message(code)));
+}
+
+} // namespace spdc

@@ -1,0 +1,44 @@
+// Where results are written. A regular file appears whole or not at all: it is written under a temporary name beside
+// the target and renamed at the end, so that an interrupted or failed run leaves the former file as it was.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace spdc {
+
+class OutputFile {
+  public:
+    /// Opens `path` for writing; "-" is standard output. A symbolic link is followed, and the file it names is replaced,
+    /// not the link. A target that is no regular file (device, pipe, /dev/fd/N) is written directly and never renamed
+    /// over. The permissions of an existing file are kept. Throws Error(bad_file), as all functions here do.
+    explicit OutputFile(const std::string &path);
+
+    /// Without a commit() the temporary file is removed and the target is as before.
+    ~OutputFile();
+
+    OutputFile(const OutputFile &) = delete;
+    OutputFile &operator=(const OutputFile &) = delete;
+
+    /// Adds text; it is kept in a buffer and handed to the system in large pieces.
+    void write(std::string_view text);
+
+    /// Writes the last piece, closes, and gives the file its name. Call it once, after the last write.
+    void commit();
+
+  private:
+    void open_beside(const std::string &target);
+    void keep_permissions();
+    void flush();
+    void discard() noexcept;
+    [[noreturn]] void fail_system(const char *doing, int code);
+
+    std::string name_;      // as messages call it
+    std::string target_;    // the file to replace; empty when written directly
+    std::string temporary_; // empty when written directly or done
+    std::string buffer_;
+    int descriptor_ = -1;
+    bool owned_ = true; // standard output is not ours to close
+};
+
+} // namespace spdc

@@ -1,0 +1,264 @@
+#include "spdc/problem.h"
+
+#include "kernels.h"
+#include "sum.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+namespace spdc {
+
+namespace {
+
+constexpr std::int64_t most_labels = 1000; // beyond this the targets are measurements, not labels
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+} // namespace
+
+Intercept parse_intercept(const std::string &name) {
+    for (const Intercept kind : {Intercept::none, Intercept::free, Intercept::penalized}) {
+        if (name == to_string(kind)) return kind;
+    }
+    fail_unknown("intercept", name, {"none", "free", "penalized"});
+}
+
+std::string_view to_string(Intercept intercept) {
+    switch (intercept) {
+    case Intercept::none: return "none";
+    case Intercept::free: return "free";
+    case Intercept::penalized: return "penalized";
+    }
+    return "none";
+}
+
+Problem::Problem(Dataset data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options)
+    : loss_(loss), regularizer_(regularizer), intercept_(options.intercept), data_rows_(data.rows()) {
+    check(data, "data");
+    std::visit([](const auto &l) { check_fields(l); }, loss_.variant());
+    raw_targets_ = std::move(data.targets);
+    data.targets.clear();
+    if (loss_.task() == Task::classification) {
+        find_labels(data);
+    } else if (options.balanced || !options.class_weights.empty()) {
+        fail(ErrorKind::invalid_argument,
+             fmt::format("class weights need a classification loss, not {}", loss_.name()));
+    }
+    keep_weighted_rows(data, row_weights(data, options));
+    if (loss_.task() == Task::classification) find_labels(data); // rows of weight zero are as if absent
+    if (loss_.task() != Task::classification && !data.label_names.empty()) {
+        fail(ErrorKind::bad_file, fmt::format("the targets are text ('{}', ...), but {} needs numbers",
+                                              data.label_names.front(), loss_.name()));
+    }
+    encode_targets(0);
+    set_regularizer(std::move(options.penalty_factors));
+}
+
+void Problem::find_labels(const Dataset &data) {
+    labels_ = raw_targets_;
+    std::sort(labels_.begin(), labels_.end());
+    labels_.erase(std::unique(labels_.begin(), labels_.end()), labels_.end());
+    label_names_.clear();
+    for (const double label : labels_) {
+        label_names_.push_back(data.label_names.empty() ? fmt::format("{}", label)
+                                                        : data.label_names[static_cast<std::size_t>(label)]);
+    }
+    const auto count = static_cast<std::int64_t>(labels_.size());
+    if (count < 2) {
+        fail(ErrorKind::bad_file,
+             fmt::format("all rows have the label {}, but {} needs at least two labels; a regression loss takes any "
+                         "targets",
+                         label_names_.empty() ? "?" : label_names_.front(), loss_.name()));
+    }
+    if (count > most_labels) {
+        fail(ErrorKind::bad_file,
+             fmt::format("{} different labels for {}: these look like regression targets; choose a regression loss "
+                         "such as squared, or at most {} labels",
+                         count, loss_.name(), most_labels));
+    }
+    outputs_ = count == 2 ? 1 : count;
+}
+
+void Problem::encode_targets(std::int64_t output) {
+    targets_ = raw_targets_;
+    if (loss_.task() == Task::classification) {
+        const double positive = outputs_ == 1 ? labels_.back() : labels_[at(output)];
+        for (double &target : targets_) target = target == positive ? 1.0 : -1.0;
+    }
+    if (loss_.task() == Task::counts) {
+        for (std::size_t i = 0; i < targets_.size(); ++i) {
+            if (targets_[i] >= 0) continue;
+            fail(ErrorKind::bad_file,
+                 fmt::format("row {}: target {} is negative, but {} needs counts: targets of at least 0",
+                             kept_rows_.empty() ? i + 1 : at(kept_rows_[i]) + 1, targets_[i], loss_.name()));
+        }
+    }
+}
+
+std::vector<double> Problem::row_weights(const Dataset &data, const ProblemOptions &options) const {
+    std::vector<double> weights = data.weights;
+    if (!options.balanced && options.class_weights.empty()) return weights;
+    if (options.balanced && !options.class_weights.empty()) {
+        fail(ErrorKind::invalid_argument, "class weights: either balanced or label=weight, not both");
+    }
+    if (weights.empty()) weights.assign(raw_targets_.size(), 1.0);
+    const auto label_of = [&](double target) {
+        return static_cast<std::size_t>(std::lower_bound(labels_.begin(), labels_.end(), target) - labels_.begin());
+    };
+    std::vector<double> factor(labels_.size(), 1.0);
+    for (const auto &[label, weight] : options.class_weights) {
+        const auto found = std::find(label_names_.begin(), label_names_.end(), label);
+        if (found == label_names_.end()) fail_unknown("label in class weights", label, label_names_);
+        if (!(weight >= 0) || !std::isfinite(weight)) {
+            fail(ErrorKind::invalid_argument,
+                 fmt::format("class weight {}={}: weights must be finite and at least 0", label, weight));
+        }
+        factor[static_cast<std::size_t>(found - label_names_.begin())] = weight;
+    }
+    if (options.balanced) {
+        std::vector<double> mass(labels_.size(), 0.0);
+        for (std::size_t i = 0; i < weights.size(); ++i) mass[label_of(raw_targets_[i])] += weights[i];
+        const double total = std::accumulate(mass.begin(), mass.end(), 0.0);
+        for (std::size_t c = 0; c < mass.size(); ++c) {
+            if (mass[c] > 0) factor[c] = total / (static_cast<double>(mass.size()) * mass[c]);
+        }
+    }
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] *= factor[label_of(raw_targets_[i])];
+    return weights;
+}
+
+void Problem::keep_weighted_rows(const Dataset &data, std::vector<double> weights) {
+    if (std::find(weights.begin(), weights.end(), 0.0) != weights.end()) {
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            if (weights[i] > 0) kept_rows_.push_back(static_cast<std::int64_t>(i));
+        }
+        if (kept_rows_.empty()) fail(ErrorKind::bad_file, "all row weights are zero: nothing to fit");
+        matrix_ = std::make_shared<AnyMatrix>(select_rows(data.matrix, kept_rows_));
+        for (std::size_t k = 0; k < kept_rows_.size(); ++k) {
+            weights[k] = weights[at(kept_rows_[k])];
+            raw_targets_[k] = raw_targets_[at(kept_rows_[k])];
+        }
+        weights.resize(kept_rows_.size());
+        raw_targets_.resize(kept_rows_.size());
+    } else {
+        matrix_ = std::make_shared<AnyMatrix>(data.matrix);
+    }
+    total_weight_ = static_cast<double>(rows());
+    if (weights.empty()) return;
+    Sum total;
+    for (const double weight : weights) total.add(weight);
+    total_weight_ = total.value();
+    if (!std::isfinite(total_weight_)) fail(ErrorKind::bad_file, "the row weights add up to infinity");
+    const double scale = static_cast<double>(rows()) / total_weight_;
+    const bool equal = std::all_of(weights.begin(), weights.end(), [&](double w) { return w == weights.front(); });
+    if (equal) return;
+    for (double &weight : weights) weight *= scale;
+    importance_ = std::move(weights);
+}
+
+void Problem::set_regularizer(std::vector<double> penalty_factors) {
+    if (!penalty_factors.empty() && static_cast<std::int64_t>(penalty_factors.size()) != features()) {
+        fail(ErrorKind::bad_file, fmt::format("{} penalty factors for {} features: need one per feature",
+                                              penalty_factors.size(), features()));
+    }
+    for (std::size_t j = 0; j < penalty_factors.size(); ++j) {
+        if (!(penalty_factors[j] >= 0) || !std::isfinite(penalty_factors[j])) {
+            fail(ErrorKind::bad_file, fmt::format("penalty factor {} of feature {}: factors must be finite and at least 0",
+                                                  penalty_factors[j], j + 1));
+        }
+    }
+    if (std::any_of(penalty_factors.begin(), penalty_factors.end(), [](double f) { return f != 1; })) {
+        factors_ = std::move(penalty_factors);
+    }
+    strong_convexity_ = infinity;
+    all_strongly_convex_ = true;
+    // without factors all features are alike: look at one
+    const std::int64_t distinct = factors_.empty() ? std::min<std::int64_t>(features(), 1) : features();
+    for (std::int64_t c = 0; c < distinct + (has_intercept() ? 1 : 0); ++c) {
+        const std::int64_t j = c < distinct ? c : features();
+        const AnyRegularizer g = regularizer(j);
+        const Interval domain = g.conjugate_domain();
+        const bool is_equation = domain.lower == 0 && domain.upper == 0;
+        if (g.strong_convexity() > 0) {
+            strong_convexity_ = std::min(strong_convexity_, g.strong_convexity());
+        } else {
+            all_strongly_convex_ = false;
+        }
+        needs_radius_ = needs_radius_ || domain.lower == 0 || domain.upper == 0;
+        if (!is_equation) continue;
+        const std::int64_t end = factors_.empty() && c < distinct ? features() : j + 1;
+        for (std::int64_t k = j; k < end; ++k) free_.push_back(k);
+    }
+    if (strong_convexity_ == infinity) strong_convexity_ = 0;
+}
+
+Problem Problem::output(std::int64_t k) const {
+    if (outputs_ == 1) return *this;
+    Problem single = *this;
+    single.encode_targets(k);
+    single.outputs_ = 1;
+    return single;
+}
+
+AnyRegularizer Problem::regularizer(std::int64_t j) const noexcept {
+    if (j == features()) return intercept_ == Intercept::free ? AnyRegularizer(L2{0}) : regularizer_;
+    return factors_.empty() ? regularizer_ : regularizer_.scaled(factors_[at(j)]);
+}
+
+void Problem::predict(std::span<const double> x, std::span<double> z) const {
+    const double constant = has_intercept() ? x.back() : 0.0;
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < matrix.rows(); ++i) z[at(i)] = dot(matrix.row(i), x.data()) + constant;
+        },
+        *matrix_);
+}
+
+void Problem::combine(std::span<const double> y, std::span<double> u) const {
+    std::fill(u.begin(), u.end(), 0.0);
+    const double scale = 1 / static_cast<double>(rows());
+    Sum constant;
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                const double weight = importance(i) * y[at(i)];
+                if (weight == 0) continue;
+                axpy(weight * scale, matrix.row(i), u.data());
+                constant.add(weight * scale);
+            }
+        },
+        *matrix_);
+    if (has_intercept()) u.back() = constant.value();
+}
+
+std::vector<double> Problem::squared_row_norms() const {
+    std::vector<double> norms(at(rows()));
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < matrix.rows(); ++i) norms[at(i)] = squared_norm(matrix.row(i));
+        },
+        *matrix_);
+    return norms;
+}
+
+double Problem::primal(std::span<const double> x) const {
+    std::vector<double> z(at(rows()));
+    predict(x, z);
+    Sum losses, penalty;
+    for (std::int64_t i = 0; i < rows(); ++i) losses.add(importance(i) * loss_.value(z[at(i)], targets_[at(i)]));
+    for (std::int64_t j = 0; j < dimension(); ++j) penalty.add(regularizer(j).value(x[at(j)]));
+    return losses.value() / static_cast<double>(rows()) + penalty.value();
+}
+
+double Problem::dual(std::span<const double> y) const {
+    std::vector<double> u(at(dimension()));
+    combine(y, u);
+    Sum losses, penalty;
+    for (std::int64_t i = 0; i < rows(); ++i) losses.add(importance(i) * loss_.conjugate(y[at(i)], targets_[at(i)]));
+    for (std::int64_t j = 0; j < dimension(); ++j) penalty.add(regularizer(j).conjugate(-u[at(j)]));
+    return -losses.value() / static_cast<double>(rows()) - penalty.value();
+}
+
+} // namespace spdc

@@ -1,0 +1,20 @@
+// One line per solver: how its options become a Method. Each is defined in the solver's own file.
+#pragma once
+
+#include "method.h"
+#include "spdc/solvers.h"
+
+#include <memory>
+
+namespace spdc {
+
+/// Auto becomes a solver and the sentence that says why.
+struct Choice {
+    AnySolver solver;
+    std::string reason;
+};
+Choice choose(const Problem &problem);
+
+std::unique_ptr<Method> make_method(const Problem &problem, const Spdc &options, const SolveContext &context);
+
+} // namespace spdc
