@@ -6,14 +6,12 @@ namespace spdc {
 
 static_assert(Regularizer<L2> && Regularizer<ElasticNet> && Regularizer<Box>);
 
-namespace {
-constexpr std::size_t orbit_table = 4096; // 64 KB for both tables: stays in the second-level cache
-}
-
-AffineOrbit::AffineOrbit(double l2, double tau) : plain_(l2, tau), decay_(orbit_table), sum_(orbit_table) {
-    for (std::size_t k = 0; k < orbit_table; ++k) {
-        decay_[k] = -std::expm1(-static_cast<double>(k) * plain_.log_growth);
-        sum_[k] = l2 > 0 ? decay_[k] / l2 : static_cast<double>(k) * tau;
+AffineOrbit::AffineOrbit(double l2, double tau) : plain_(l2, tau), decay_(near), sum_(near), far_decay_(near) {
+    for (std::size_t k = 0; k < decay_.size(); ++k) {
+        const double steps = static_cast<double>(k);
+        decay_[k] = -std::expm1(-steps * plain_.log_growth);
+        sum_[k] = l2 > 0 ? decay_[k] / l2 : steps * tau;
+        far_decay_[k] = -std::expm1(-steps * static_cast<double>(near) * plain_.log_growth);
     }
 }
 
@@ -32,7 +30,8 @@ double advance_with_l1(const Orbit &orbit, Prox prox, double l1, double tau, dou
         const double sign = x > 0 ? 1.0 : -1.0;
         const double magnitude = std::fabs(x);
         const double pull = sign * u + l1;
-        if (pull <= 0) return sign * orbit.advance(magnitude, pull, k);
+        const double end = orbit.advance(magnitude, pull, k);
+        if (pull <= 0 || end > 0) return sign * end; // monotone: it has not crossed zero on the way
         const double crossing = std::ceil(orbit.steps_to_zero(magnitude, pull)) - 1;
         const std::int64_t safe =
             crossing < static_cast<double>(k) ? std::max<std::int64_t>(0, static_cast<std::int64_t>(crossing)) : k;

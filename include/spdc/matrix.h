@@ -20,6 +20,11 @@ template <class Value> struct CsrRow {
     std::int64_t size() const noexcept { return count; }
     std::int32_t column(std::int64_t p) const noexcept { return columns[p]; }
     double value(std::int64_t p) const noexcept { return static_cast<double>(values[p]); }
+    void prefetch(std::int64_t p) const noexcept {
+        __builtin_prefetch(columns + p);
+        __builtin_prefetch(values + p);
+        if constexpr (sizeof(Value) > sizeof(*columns)) __builtin_prefetch(values + p + 8);
+    }
     /// First entry whose column is not below `column`: where a thread that owns columns [column, ...) starts.
     std::int64_t lower_bound(std::int64_t column) const noexcept;
 };
@@ -32,6 +37,7 @@ template <class Value> struct DenseRow {
     std::int64_t size() const noexcept { return count; }
     std::int32_t column(std::int64_t p) const noexcept { return static_cast<std::int32_t>(p); }
     double value(std::int64_t p) const noexcept { return static_cast<double>(values[p]); }
+    void prefetch(std::int64_t p) const noexcept { __builtin_prefetch(values + p); }
     std::int64_t lower_bound(std::int64_t column) const noexcept { return column < count ? column : count; }
 };
 

@@ -34,22 +34,27 @@ struct PlainOrbit {
     }
 };
 
-/// The same with tables.
+/// The same with tables: E_k for k < 4096 and for multiples of 4096, from which E_{a+b} = E_a + E_b (1 - E_a) follows without
+/// cancellation. Rare features of wide data are hundreds of thousands of steps behind, and expm1 would be most of the time.
 class AffineOrbit {
   public:
+    static constexpr std::int64_t near = 4096;
     AffineOrbit(double l2, double tau);
     double advance(double x, double c, std::int64_t k) const noexcept {
-        if (static_cast<std::size_t>(k) < decay_.size()) {
+        if (k < near) {
             const double e = decay_[static_cast<std::size_t>(k)];
             return x - e * x - sum_[static_cast<std::size_t>(k)] * c;
         }
-        return plain_.advance(x, c, k);
+        if (k >= near * near) return plain_.advance(x, c, k);
+        const double e = decay_[static_cast<std::size_t>(k % near)];
+        const double both = e + far_decay_[static_cast<std::size_t>(k / near)] * (1 - e);
+        return x - both * x - (plain_.l2 > 0 ? both / plain_.l2 : static_cast<double>(k) * plain_.tau) * c;
     }
     double steps_to_zero(double x, double c) const noexcept { return plain_.steps_to_zero(x, c); }
 
   private:
     PlainOrbit plain_;
-    std::vector<double> decay_, sum_; // E_k and S_k for small k: most features come back soon
+    std::vector<double> decay_, sum_, far_decay_; // E_k, S_k, E_{4096 k}
 };
 
 /// Step of (l2/2) x^2.

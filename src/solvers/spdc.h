@@ -1,11 +1,13 @@
 // The paper's method: what its one-row and its mini-batch kernels share.
 #pragma once
 
+#include "huge_pages.h"
 #include "method.h"
 #include "spdc/solvers.h"
 #include "spdc_sampler.h"
 #include "spdc_steps.h"
 
+#include <array>
 #include <vector>
 
 namespace spdc {
@@ -91,8 +93,9 @@ class SpdcMethod final : public Method {
     AnyStep step_;
     AnyRegularizer intercept_regularizer_;
     std::optional<Sampler> sampler_;
+    std::array<std::int64_t, 2> upcoming_{}; // rows drawn ahead, so that memory can be fetched ahead
     std::vector<double> norms_; // sqrt(importance) |a_i|, intercept's column included
-    std::vector<Coordinate> w_; // the features, then the intercept
+    std::vector<Coordinate, HugePageAllocator<Coordinate>> w_; // the features, then the intercept
     std::vector<double> y_;
     std::vector<Increment> increments_;       // of a mini-batch
     std::vector<std::int64_t> column_shares_; // of the team: thread p owns columns [shares[p], shares[p+1])
