@@ -15,6 +15,7 @@ struct VerifiedOutput {
     long double dual = 0;
     long double gap = 0;
     long double relative_gap = 0;
+    long double rounding = 0; // what rounding the predictions to double can add to the primal
 };
 
 struct Verification {

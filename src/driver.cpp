@@ -71,8 +71,8 @@ Outcome drive(const Problem &problem, Method &method, Certifier &certifier, cons
         const double certification_start = clock.seconds();
         method.point(x, y);
         outcome.passes = method.passes();
-        const bool finite = is_finite(x) && is_finite(y);
-        if (finite) certifier.offer(x, y, stopping.tolerance);
+        const bool usable = is_finite(x) && is_finite(y);
+        if (usable) certifier.offer(x, y, stopping.tolerance);
         outcome.seconds_certifying += clock.seconds() - certification_start;
 
         const Certificate &now = certifier.certificate();
@@ -82,7 +82,7 @@ Outcome drive(const Problem &problem, Method &method, Certifier &certifier, cons
         const bool go_on = !context.observer || context.observer(trace.back());
         if (now.relative_gap <= stopping.tolerance) {
             outcome.reason = StopReason::gap_reached;
-        } else if (!finite) {
+        } else if (!usable) {
             outcome.reason = StopReason::numerical_failure;
         } else if (!go_on || interrupted()) {
             outcome.reason = StopReason::interrupted;

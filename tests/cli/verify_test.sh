@@ -38,6 +38,10 @@ accepted two --l2 1e-2 --weights weights --class-weight balanced --intercept fre
 accepted two --l2 1e-2 --penalty-factors factors
 accepted three --l2 1e-2
 
+# An objective of 0, where only rounding is left.
+printf '+1 1:1 2:0.3\n-1 1:-1 2:0.1\n+1 1:2 2:-0.7\n-1 1:-3 2:0.2\n' >separable
+accepted separable --loss squared_hinge --l2 0
+
 # One weight, one dual variable, one row: each is noticed.
 expect 0 '' "$SPDC" train --quiet --tolerance 1e-6 --l2 1e-2 --dual dual two model
 expect 0 '"certified": true' "$SPDC" verify --json model two dual
