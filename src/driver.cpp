@@ -64,8 +64,8 @@ Outcome drive(const Problem &problem, Method &method, Certifier &certifier, cons
     Schedule schedule;
     StallWatch watch;
     std::vector<double> x, y;
-    const double block =
-        std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())), 1.0 / static_cast<double>(problem.rows()));
+    const double block = std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
+                                  1.0 / static_cast<double>(problem.rows()));
     const auto interrupted = [&] { return context.interrupt && context.interrupt->load(std::memory_order_relaxed); };
     while (outcome.reason == StopReason::not_run) {
         const double certification_start = clock.seconds();
@@ -76,8 +76,8 @@ Outcome drive(const Problem &problem, Method &method, Certifier &certifier, cons
         outcome.seconds_certifying += clock.seconds() - certification_start;
 
         const Certificate &now = certifier.certificate();
-        trace.push_back({output, outcome.passes, clock.seconds(), clock.seconds() - outcome.seconds_certifying, now.primal,
-                         now.dual, now.gap, now.relative_gap,
+        trace.push_back({output, outcome.passes, clock.seconds(), clock.seconds() - outcome.seconds_certifying,
+                         now.primal, now.dual, now.gap, now.relative_gap,
                          count_nonzeros(certifier.x().first(static_cast<std::size_t>(problem.features())))});
         const bool go_on = !context.observer || context.observer(trace.back());
         if (now.relative_gap <= stopping.tolerance) {
@@ -97,11 +97,14 @@ Outcome drive(const Problem &problem, Method &method, Certifier &certifier, cons
         } else {
             method.certified(certifier);
         }
-        const double next =
-            std::min(schedule.next(outcome.passes, now.relative_gap, stopping.tolerance), stopping.max_passes);
-        while (outcome.reason == StopReason::not_run && method.passes() < next && !interrupted() &&
-               clock.seconds() < stopping.max_seconds) {
-            method.advance(std::min(block, next - method.passes()));
+        double next = schedule.next(outcome.passes, now.relative_gap, stopping.tolerance);
+        const double latest = outcome.passes + std::max(10.0, 0.25 * outcome.passes);
+        const double promising = 2 * stopping.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual));
+        while (outcome.reason == StopReason::not_run && method.passes() < std::min(next, stopping.max_passes) &&
+               !interrupted() && clock.seconds() < stopping.max_seconds) {
+            method.advance(std::min({block, next - method.passes(), stopping.max_passes - method.passes()}));
+            // a method that guesses its gap is certified when the guess is near the tolerance, and now and then
+            if (method.passes() >= next && next < latest && method.estimated_gap() > promising) next += 1;
         }
     }
     return outcome;

@@ -24,6 +24,8 @@ class Method {
     virtual void point(std::vector<double> &x, std::vector<double> &y) = 0;
     /// Told after each certification: a method may adapt its parameters to the gap.
     virtual void certified(const Certifier &) {}
+    /// A cheap guess of the gap at point(), or 0 when there is none: certification waits while it is far above the tolerance.
+    virtual double estimated_gap() const { return 0; }
     /// Primal coordinates read or written by row updates so far.
     virtual std::int64_t coordinates_touched() const { return 0; }
     virtual int threads() const { return 1; }

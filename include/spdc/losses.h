@@ -47,6 +47,9 @@ concept Loss = requires(const L loss, double v) {
 };
 // clang-format on
 
+/// Losses whose dual variables have bounds to sit at also offer conjugate_slope(y, b), the derivative of phi* inside its domain
+/// and at its ends, by which solvers tell the rows that will stay there.
+
 /// Dual boxes: the shift that most losses share is a step clipped to the domain.
 template <class L> struct ClippedShift {
     double shift(double y, double t, double b) const noexcept {
@@ -90,6 +93,7 @@ struct Absolute : ClippedShift<Absolute> {
     double dual_prox(double z, double y, double sigma, double b) const noexcept {
         return domain(b).clip(y + sigma * (z - b));
     }
+    double conjugate_slope(double, double b) const noexcept { return b; }
     double gamma() const noexcept { return 0; }
     double lipschitz() const noexcept { return 1; }
 };
@@ -110,13 +114,12 @@ struct Huber : ClippedShift<Huber> {
     }
     double derivative(double z, double b) const noexcept { return domain(b).clip(z - b); }
     double curvature(double z, double b) const noexcept { return std::fabs(z - b) <= delta ? 1 : 0; }
-    double conjugate(double y, double b) const noexcept {
-        return domain(b).contains(y) ? y * (0.5 * y + b) : infinity;
-    }
+    double conjugate(double y, double b) const noexcept { return domain(b).contains(y) ? y * (0.5 * y + b) : infinity; }
     Interval domain(double) const noexcept { return {-delta, delta}; }
     double dual_prox(double z, double y, double sigma, double b) const noexcept {
         return domain(b).clip((y + sigma * (z - b)) / (1 + sigma));
     }
+    double conjugate_slope(double y, double b) const noexcept { return y + b; }
     double gamma() const noexcept { return 1; }
     double lipschitz() const noexcept { return delta; }
 };
@@ -143,6 +146,7 @@ struct EpsilonInsensitive : ClippedShift<EpsilonInsensitive> {
     double dual_prox(double z, double y, double sigma, double b) const noexcept {
         return domain(b).clip(soft_threshold(y + sigma * (z - b), sigma * epsilon));
     }
+    double conjugate_slope(double y, double b) const noexcept { return b + std::copysign(epsilon, y); }
     double gamma() const noexcept { return 0; }
     double lipschitz() const noexcept { return 1; }
 };
@@ -180,9 +184,7 @@ struct Quantile : ClippedShift<Quantile> {
         visit(Field{"quantile", "which quantile to fit, strictly between 0 and 1", 0, 1, Bound::open}, self.quantile);
     }
 
-    double value(double z, double b) const noexcept {
-        return std::max(quantile * (b - z), (quantile - 1) * (b - z));
-    }
+    double value(double z, double b) const noexcept { return std::max(quantile * (b - z), (quantile - 1) * (b - z)); }
     double derivative(double z, double b) const noexcept { return z > b ? 1 - quantile : (z < b ? -quantile : 0.0); }
     double curvature(double, double) const noexcept { return 0; }
     double conjugate(double y, double b) const noexcept { return domain(b).contains(y) ? b * y : infinity; }
@@ -190,6 +192,7 @@ struct Quantile : ClippedShift<Quantile> {
     double dual_prox(double z, double y, double sigma, double b) const noexcept {
         return domain(b).clip(y + sigma * (z - b));
     }
+    double conjugate_slope(double, double b) const noexcept { return b; }
     double gamma() const noexcept { return 0; }
     double lipschitz() const noexcept { return std::max(quantile, 1 - quantile); }
 };
@@ -255,6 +258,7 @@ struct Hinge : ClippedShift<Hinge> {
     double dual_prox(double z, double y, double sigma, double b) const noexcept {
         return domain(b).clip(y + sigma * (z - b));
     }
+    double conjugate_slope(double, double b) const noexcept { return b; }
     double gamma() const noexcept { return 0; }
     double lipschitz() const noexcept { return 1; }
 };
@@ -265,8 +269,7 @@ struct SmoothedHinge : ClippedShift<SmoothedHinge> {
     static constexpr Task task = Task::classification;
     double smoothing = 1;
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
-        visit(Field{"gamma", "width of the rounded corner of smoothed_hinge", 0, finite, Bound::open},
-              self.smoothing);
+        visit(Field{"gamma", "width of the rounded corner of smoothed_hinge", 0, finite, Bound::open}, self.smoothing);
     }
 
     double value(double z, double b) const noexcept {
@@ -285,6 +288,7 @@ struct SmoothedHinge : ClippedShift<SmoothedHinge> {
     double dual_prox(double z, double y, double sigma, double b) const noexcept {
         return domain(b).clip((y + sigma * (z - b)) / (1 + sigma * smoothing));
     }
+    double conjugate_slope(double y, double b) const noexcept { return b + smoothing * y; }
     double gamma() const noexcept { return smoothing; }
     double lipschitz() const noexcept { return 1; }
 };
@@ -308,6 +312,7 @@ struct SquaredHinge : ClippedShift<SquaredHinge> {
     double dual_prox(double z, double y, double sigma, double b) const noexcept {
         return domain(b).clip((y + sigma * (z - b)) / (1 + 0.5 * sigma));
     }
+    double conjugate_slope(double y, double b) const noexcept { return b + 0.5 * y; }
     double gamma() const noexcept { return 0.5; }
     double lipschitz() const noexcept { return infinity; }
 };

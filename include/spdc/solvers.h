@@ -51,8 +51,9 @@ struct Spdc {
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"sampling", "how rows are picked: uniform, weighted by row norm, or permutation"}, self.sampling);
         visit(Field{"batch-size", "rows updated together (Algorithm 2)", 1}, self.batch_size);
-        visit(Field{"alpha", "weighted sampling: share of the row norms in the probabilities; the theory's best by default",
-                    0, 1, Bound::open},
+        visit(Field{"alpha",
+                    "weighted sampling: share of the row norms in the probabilities; the theory's best by default", 0,
+                    1, Bound::open},
               self.alpha);
         visit(Field{"step-scale", "0.5 is proved to converge; 1 is what the paper prints and can diverge", 0, infinity,
                     Bound::open},
@@ -68,7 +69,36 @@ struct Spdc {
     }
 };
 
-using AnySolver = std::variant<Auto, Spdc>;
+/// Dual-extrapolated SPDC for l2 penalties: the fast engine.
+struct SpdcFast {
+    static constexpr std::string_view name = "spdc_fast";
+    static constexpr std::string_view help = "dual-extrapolated SPDC with shrinking, for l2 penalties";
+
+    std::optional<double> omega;
+    bool shrinking = true;
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"omega",
+                    "primal weight: 1 is SPDC, larger goes towards SDCA; by default it follows the decay of the moves",
+                    0, finite, Bound::open},
+              self.omega);
+        visit(Field{"shrinking", "leave out rows whose dual sits at a bound"}, self.shrinking);
+    }
+};
+
+/// Stochastic dual coordinate ascent: spdc_fast at its other end.
+struct Sdca {
+    static constexpr std::string_view name = "sdca";
+    static constexpr std::string_view help = "stochastic dual coordinate ascent with shrinking, for l2 penalties";
+
+    bool shrinking = true;
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"shrinking", "leave out rows whose dual sits at a bound"}, self.shrinking);
+    }
+};
+
+using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca>;
 
 /// The names of all solvers, in the order of AnySolver.
 std::vector<std::string> solver_names();
