@@ -73,6 +73,12 @@ class SpdcMethod final : public Method {
     void run_rows(const Matrix &matrix, const Step &step, std::int64_t iterations) noexcept;
     void run_batches(std::int64_t iterations);
     template <class Matrix, class Step> void run_batches(const Matrix &matrix, const Step &step, std::int64_t iterations);
+    template <class Matrix, class Step>
+    void run_dense_batches(const Matrix &matrix, const Step &step, std::int64_t iterations);
+    template <class Matrix>
+    std::int64_t run_part(const Matrix &matrix, std::span<const std::int64_t> part, std::span<const std::int64_t> after,
+                          const std::vector<double> &xbar, std::vector<Increment> &sums) noexcept;
+    template <class Matrix> void prefetch_row(const Matrix &matrix, std::int64_t k) const noexcept;
     template <class Matrix> std::vector<std::int64_t> column_shares(const Matrix &matrix) const;
 
     /// The dual update at prediction z: y_k moves, and the return value is importance times the move.

@@ -5,8 +5,10 @@
 //   x      <- prox_{tau g}( x - tau (u + sum_K delta_k a_k / (q_k n)) );   u <- u + (1/n) sum_K delta_k a_k
 //
 // A team of threads runs an iteration in two phases. Rows: each thread takes a share of the batch, reads x and moves its y_k.
-// Columns: each thread owns a range of columns and walks the whole batch for them in the batch's order. Every sum has one
-// owner and one order, so the bits do not depend on the number of threads. Cost: the non-zeros of the batch.
+// Columns: each thread owns a range of columns and updates them. Every sum has one owner and one order, so the bits do not
+// depend on the number of threads. With many features a thread walks the whole batch for its columns; cost: the non-zeros of
+// the batch. With few, the rows' phase adds up its part of the batch in `parts` dense vectors, all coordinates are up to date
+// all the time, and the columns' phase is a sum over the parts; cost: the non-zeros of the batch and parts times d.
 #include "spdc.h"
 
 #include "parallel.h"
@@ -16,6 +18,8 @@
 namespace spdc {
 
 namespace {
+
+constexpr std::int64_t parts = 16; // of a batch, the same for any number of threads
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -128,9 +132,110 @@ void SpdcMethod::run_batches(const Matrix &matrix, const Step &step, std::int64_
     for (const std::int64_t count : touched) touched_ += count;
 }
 
+/// Rows come from all over memory: ask for a few of them ahead.
+template <class Matrix> void SpdcMethod::prefetch_row(const Matrix &matrix, std::int64_t k) const noexcept {
+    const auto row = matrix.row(k);
+    for (std::int64_t p = 0; p < std::min<std::int64_t>(row.size(), 64); p += 16) row.prefetch(p);
+    __builtin_prefetch(&y_[at(k)], 1);
+    __builtin_prefetch(&problem_.targets()[at(k)]);
+}
+
+/// The rows' phase of one part of a batch: duals move, and `sums` gets what they add to every coordinate. `after` are the rows
+/// this thread reads next. Returns how many entries it read.
+template <class Matrix>
+std::int64_t SpdcMethod::run_part(const Matrix &matrix, std::span<const std::int64_t> part,
+                                  std::span<const std::int64_t> after, const std::vector<double> &xbar,
+                                  std::vector<Increment> &sums) noexcept {
+    constexpr std::size_t ahead = 8;
+    const double n = static_cast<double>(n_);
+    std::int64_t entries = 0;
+    std::fill(sums.begin(), sums.end(), Increment{});
+    for (std::size_t p = 0; p < part.size(); ++p) {
+        if (p + ahead < part.size()) {
+            prefetch_row(matrix, part[p + ahead]);
+        } else if (p + ahead - part.size() < after.size()) {
+            prefetch_row(matrix, after[p + ahead - part.size()]);
+        }
+        const auto row = matrix.row(part[p]);
+        entries += row.size();
+        double z = column_ != 0 ? column_ * xbar[at(d_)] : 0;
+        for (std::int64_t q = 0; q < row.size(); ++q) z += row.value(q) * xbar[at(row.column(q))];
+        const double move = update_dual(part[p], z);
+        if (move == 0) continue;
+        const double to_u = move / n, to_x = to_u / sampler_->probability(part[p]);
+        for (std::int64_t q = 0; q < row.size(); ++q) {
+            Increment &sum = sums[at(row.column(q))];
+            sum.to_x += to_x * row.value(q);
+            sum.to_u += to_u * row.value(q);
+        }
+        if (column_ != 0) {
+            sums[at(d_)].to_x += to_x * column_;
+            sums[at(d_)].to_u += to_u * column_;
+        }
+    }
+    return entries;
+}
+
+template <class Matrix, class Step>
+void SpdcMethod::run_dense_batches(const Matrix &matrix, const Step &step, std::int64_t iterations) {
+    const double tau = steps_.tau, theta = steps_.theta;
+    const auto dimension = static_cast<std::int64_t>(w_.size());
+    flush();
+    std::vector<double> xbar(w_.size());
+    for (std::size_t j = 0; j < w_.size(); ++j) xbar[j] = w_[j].x + theta * (w_[j].x - w_[j].x_previous);
+    std::vector<std::vector<Increment>> sums(at(parts), std::vector<Increment>(w_.size()));
+    std::vector<std::int64_t> batches(at(iterations * m_));
+    for (std::int64_t s = 0; s < iterations; ++s) sampler_->draw(std::span(batches).subspan(at(s * m_), at(m_)));
+    SpinBarrier barrier(threads_);
+    std::vector<std::int64_t> touched(at(threads_), 0);
+    run_team(threads_, [&](int thread) {
+        std::int64_t entries = 0;
+        const std::int64_t first = dimension * thread / threads_, last = dimension * (thread + 1) / threads_;
+        const std::int64_t first_part = parts * thread / threads_, last_part = parts * (thread + 1) / threads_;
+        const auto rows_of = [&](std::int64_t s, std::int64_t part) { // empty beyond the last iteration
+            if (s == iterations) return std::span<const std::int64_t>();
+            const std::int64_t begin = m_ * part / parts, end = m_ * (part + 1) / parts;
+            return std::span<const std::int64_t>(batches).subspan(at(s * m_ + begin), at(end - begin));
+        };
+        for (std::int64_t s = 0; s < iterations; ++s) {
+            for (std::int64_t part = first_part; part < last_part; ++part) {
+                const auto after = part + 1 < last_part ? rows_of(s, part + 1) : rows_of(s + 1, first_part);
+                entries += run_part(matrix, rows_of(s, part), after, xbar, sums[at(part)]);
+            }
+            barrier.wait();
+            for (std::int64_t j = first; j < last; ++j) {
+                Increment sum;
+                for (const std::vector<Increment> &part : sums) {
+                    sum.to_x += part[at(j)].to_x;
+                    sum.to_u += part[at(j)].to_u;
+                }
+                Coordinate &c = w_[at(j)];
+                c.x_previous = c.x;
+                const double v = c.x - tau * (c.u + sum.to_x);
+                c.x = j == d_ ? intercept_prox(v) : step.prox(j, v);
+                c.u += sum.to_u;
+                xbar[at(j)] = c.x + theta * (c.x - c.x_previous);
+            }
+            barrier.wait();
+        }
+        touched[at(thread)] = entries;
+    });
+    t_ += iterations;
+    for (Coordinate &c : w_) c.time = t_;
+    for (const std::int64_t count : touched) touched_ += count;
+}
+
 void SpdcMethod::run_batches(std::int64_t iterations) {
-    std::visit([&](const auto &matrix, const auto &step) { run_batches(matrix, step, iterations); }, problem_.matrix(),
-               step_);
+    const bool few_features = problem_.dimension() * parts * n_ <= m_ * problem_.nonzeros();
+    std::visit(
+        [&](const auto &matrix, const auto &step) {
+            if (few_features) {
+                run_dense_batches(matrix, step, iterations);
+            } else {
+                run_batches(matrix, step, iterations);
+            }
+        },
+        problem_.matrix(), step_);
 }
 
 } // namespace spdc
