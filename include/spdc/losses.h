@@ -98,7 +98,8 @@ struct Absolute : ClippedShift<Absolute> {
 struct Huber : ClippedShift<Huber> {
     static constexpr std::string_view name = "huber";
     static constexpr Task task = Task::regression;
-    double delta = 1;
+    double delta;
+    explicit Huber(double at_ = 1) : delta(at_) {}
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"delta", "residual at which huber turns from a parabola into a line", 0, finite, Bound::open},
               self.delta);
@@ -110,9 +111,7 @@ struct Huber : ClippedShift<Huber> {
     }
     double derivative(double z, double b) const noexcept { return domain(b).clip(z - b); }
     double curvature(double z, double b) const noexcept { return std::fabs(z - b) <= delta ? 1 : 0; }
-    double conjugate(double y, double b) const noexcept {
-        return domain(b).contains(y) ? y * (0.5 * y + b) : infinity;
-    }
+    double conjugate(double y, double b) const noexcept { return domain(b).contains(y) ? y * (0.5 * y + b) : infinity; }
     Interval domain(double) const noexcept { return {-delta, delta}; }
     double dual_prox(double z, double y, double sigma, double b) const noexcept {
         return domain(b).clip((y + sigma * (z - b)) / (1 + sigma));
@@ -125,7 +124,8 @@ struct Huber : ClippedShift<Huber> {
 struct EpsilonInsensitive : ClippedShift<EpsilonInsensitive> {
     static constexpr std::string_view name = "epsilon_insensitive";
     static constexpr Task task = Task::regression;
-    double epsilon = 0.1;
+    double epsilon;
+    explicit EpsilonInsensitive(double width_ = 0.1) : epsilon(width_) {}
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"epsilon", "residuals up to epsilon cost nothing", 0, finite}, self.epsilon);
     }
@@ -151,7 +151,8 @@ struct EpsilonInsensitive : ClippedShift<EpsilonInsensitive> {
 struct SquaredEpsilonInsensitive : ClippedShift<SquaredEpsilonInsensitive> {
     static constexpr std::string_view name = "squared_epsilon_insensitive";
     static constexpr Task task = Task::regression;
-    double epsilon = 0.1;
+    double epsilon;
+    explicit SquaredEpsilonInsensitive(double width_ = 0.1) : epsilon(width_) {}
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"epsilon", "residuals up to epsilon cost nothing", 0, finite}, self.epsilon);
     }
@@ -175,14 +176,13 @@ struct SquaredEpsilonInsensitive : ClippedShift<SquaredEpsilonInsensitive> {
 struct Quantile : ClippedShift<Quantile> {
     static constexpr std::string_view name = "quantile";
     static constexpr Task task = Task::regression;
-    double quantile = 0.5;
+    double quantile;
+    explicit Quantile(double which_ = 0.5) : quantile(which_) {}
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"quantile", "which quantile to fit, strictly between 0 and 1", 0, 1, Bound::open}, self.quantile);
     }
 
-    double value(double z, double b) const noexcept {
-        return std::max(quantile * (b - z), (quantile - 1) * (b - z));
-    }
+    double value(double z, double b) const noexcept { return std::max(quantile * (b - z), (quantile - 1) * (b - z)); }
     double derivative(double z, double b) const noexcept { return z > b ? 1 - quantile : (z < b ? -quantile : 0.0); }
     double curvature(double, double) const noexcept { return 0; }
     double conjugate(double y, double b) const noexcept { return domain(b).contains(y) ? b * y : infinity; }
@@ -263,10 +263,10 @@ struct Hinge : ClippedShift<Hinge> {
 struct SmoothedHinge : ClippedShift<SmoothedHinge> {
     static constexpr std::string_view name = "smoothed_hinge";
     static constexpr Task task = Task::classification;
-    double smoothing = 1;
+    double smoothing;
+    explicit SmoothedHinge(double width_ = 1) : smoothing(width_) {}
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
-        visit(Field{"gamma", "width of the rounded corner of smoothed_hinge", 0, finite, Bound::open},
-              self.smoothing);
+        visit(Field{"gamma", "width of the rounded corner of smoothed_hinge", 0, finite, Bound::open}, self.smoothing);
     }
 
     double value(double z, double b) const noexcept {

@@ -15,7 +15,7 @@ struct Result {
     std::string solver;        // which solver ran
     std::string solver_reason; // why, in a sentence
     StopReason stop_reason = StopReason::not_run;
-    std::string message;       // what to do about it, when there is something to do
+    std::string message; // what to do about it, when there is something to do
 
     std::int64_t features = 0;
     std::int64_t outputs = 1;

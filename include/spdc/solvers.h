@@ -41,18 +41,19 @@ struct Spdc {
 
     Sampling sampling = Sampling::uniform;
     std::int64_t batch_size = 1;
-    std::optional<double> alpha;
+    std::optional<double> alpha = {};
     double step_scale = 0.5;
-    std::optional<double> tau;
-    std::optional<double> sigma;
-    std::optional<double> theta;
-    std::optional<double> perturbation;
+    std::optional<double> tau = {};
+    std::optional<double> sigma = {};
+    std::optional<double> theta = {};
+    std::optional<double> perturbation = {};
 
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"sampling", "how rows are picked: uniform, weighted by row norm, or permutation"}, self.sampling);
         visit(Field{"batch-size", "rows updated together (Algorithm 2)", 1}, self.batch_size);
-        visit(Field{"alpha", "weighted sampling: share of the row norms in the probabilities; the theory's best by default",
-                    0, 1, Bound::open},
+        visit(Field{"alpha",
+                    "weighted sampling: share of the row norms in the probabilities; the theory's best by default", 0,
+                    1, Bound::open},
               self.alpha);
         visit(Field{"step-scale", "0.5 is proved to converge; 1 is what the paper prints and can diverge", 0, infinity,
                     Bound::open},
@@ -78,7 +79,7 @@ AnySolver make_solver(std::string_view name);
 
 /// The rare things.
 struct SolveContext {
-    Observer observer;                            // sees every certification
+    Observer observer = {};                       // sees every certification
     const std::atomic<bool> *interrupt = nullptr; // set by a signal handler or another thread: stop soon
     std::uint64_t seed = 1;
     int threads = 1;

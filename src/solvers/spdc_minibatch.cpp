@@ -19,7 +19,8 @@ namespace spdc {
 
 namespace {
 
-constexpr std::int64_t parts = 16; // of a batch, the same for any number of threads
+constexpr std::int64_t parts =
+    8; // of a batch, the same for any number of threads; more would cost more exchange between cores
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -140,16 +141,17 @@ template <class Matrix> void SpdcMethod::prefetch_row(const Matrix &matrix, std:
     __builtin_prefetch(&problem_.targets()[at(k)]);
 }
 
-/// The rows' phase of one part of a batch: duals move, and `sums` gets what they add to every coordinate. `after` are the rows
-/// this thread reads next. Returns how many entries it read.
+/// The rows' phase of one part of a batch: duals move, and `sums` gets what they add to u in every coordinate, followed by what
+/// they add to the step in x where that is not a multiple of it (weighted sampling). `after` are the rows this thread reads
+/// next. Returns how many entries it read.
 template <class Matrix>
 std::int64_t SpdcMethod::run_part(const Matrix &matrix, std::span<const std::int64_t> part,
                                   std::span<const std::int64_t> after, const std::vector<double> &xbar,
-                                  std::vector<Increment> &sums) noexcept {
+                                  std::vector<double> &sums) noexcept {
     constexpr std::size_t ahead = 8;
-    const double n = static_cast<double>(n_);
+    double *const to_u = sums.data(), *const to_x = sums.data() + w_.size();
     std::int64_t entries = 0;
-    std::fill(sums.begin(), sums.end(), Increment{});
+    std::fill(sums.begin(), sums.end(), 0.0);
     for (std::size_t p = 0; p < part.size(); ++p) {
         if (p + ahead < part.size()) {
             prefetch_row(matrix, part[p + ahead]);
@@ -160,36 +162,49 @@ std::int64_t SpdcMethod::run_part(const Matrix &matrix, std::span<const std::int
         entries += row.size();
         double z = column_ != 0 ? column_ * xbar[at(d_)] : 0;
         for (std::int64_t q = 0; q < row.size(); ++q) z += row.value(q) * xbar[at(row.column(q))];
-        const double move = update_dual(part[p], z);
+        const double move = update_dual(part[p], z) / static_cast<double>(n_);
         if (move == 0) continue;
-        const double to_u = move / n, to_x = to_u / sampler_->probability(part[p]);
-        for (std::int64_t q = 0; q < row.size(); ++q) {
-            Increment &sum = sums[at(row.column(q))];
-            sum.to_x += to_x * row.value(q);
-            sum.to_u += to_u * row.value(q);
-        }
-        if (column_ != 0) {
-            sums[at(d_)].to_x += to_x * column_;
-            sums[at(d_)].to_u += to_u * column_;
-        }
+        for (std::int64_t q = 0; q < row.size(); ++q) to_u[row.column(q)] += move * row.value(q);
+        if (column_ != 0) to_u[d_] += move * column_;
+        if (!sampler_->is_weighted()) continue;
+        const double raised = move / sampler_->probability(part[p]);
+        for (std::int64_t q = 0; q < row.size(); ++q) to_x[row.column(q)] += raised * row.value(q);
+        if (column_ != 0) to_x[d_] += raised * column_;
     }
     return entries;
 }
 
+/// The columns' phase for one coordinate: the parts' sums in their order, then the primal step.
+template <class Step>
+double SpdcMethod::finish_column(const Step &step, std::int64_t j,
+                                 const std::vector<std::vector<double>> &sums) noexcept {
+    double to_u = 0, to_x = 0;
+    for (const std::vector<double> &part : sums) to_u += part[at(j)];
+    if (sampler_->is_weighted()) {
+        for (const std::vector<double> &part : sums) to_x += part[w_.size() + at(j)];
+    } else {
+        to_x = to_u / sampler_->probability(0); // the same for all rows
+    }
+    Coordinate &c = w_[at(j)];
+    c.x_previous = c.x;
+    const double v = c.x - steps_.tau * (c.u + to_x);
+    c.x = j == d_ ? intercept_prox(v) : step.prox(j, v);
+    c.u += to_u;
+    return c.x + steps_.theta * (c.x - c.x_previous);
+}
+
 template <class Matrix, class Step>
 void SpdcMethod::run_dense_batches(const Matrix &matrix, const Step &step, std::int64_t iterations) {
-    const double tau = steps_.tau, theta = steps_.theta;
     const auto dimension = static_cast<std::int64_t>(w_.size());
     flush();
     std::vector<double> xbar(w_.size());
-    for (std::size_t j = 0; j < w_.size(); ++j) xbar[j] = w_[j].x + theta * (w_[j].x - w_[j].x_previous);
-    std::vector<std::vector<Increment>> sums(at(parts), std::vector<Increment>(w_.size()));
-    std::vector<std::int64_t> batches(at(iterations * m_));
+    for (std::size_t j = 0; j < w_.size(); ++j) xbar[j] = w_[j].x + steps_.theta * (w_[j].x - w_[j].x_previous);
+    const std::size_t length = (sampler_->is_weighted() ? 2 : 1) * w_.size();
+    std::vector<std::vector<double>> sums(at(parts), std::vector<double>(length));
+    std::vector<std::int64_t> batches(at(iterations * m_)), touched(at(threads_), 0);
     for (std::int64_t s = 0; s < iterations; ++s) sampler_->draw(std::span(batches).subspan(at(s * m_), at(m_)));
     SpinBarrier barrier(threads_);
-    std::vector<std::int64_t> touched(at(threads_), 0);
     run_team(threads_, [&](int thread) {
-        std::int64_t entries = 0;
         const std::int64_t first = dimension * thread / threads_, last = dimension * (thread + 1) / threads_;
         const std::int64_t first_part = parts * thread / threads_, last_part = parts * (thread + 1) / threads_;
         const auto rows_of = [&](std::int64_t s, std::int64_t part) { // empty beyond the last iteration
@@ -197,25 +212,14 @@ void SpdcMethod::run_dense_batches(const Matrix &matrix, const Step &step, std::
             const std::int64_t begin = m_ * part / parts, end = m_ * (part + 1) / parts;
             return std::span<const std::int64_t>(batches).subspan(at(s * m_ + begin), at(end - begin));
         };
+        std::int64_t entries = 0;
         for (std::int64_t s = 0; s < iterations; ++s) {
             for (std::int64_t part = first_part; part < last_part; ++part) {
                 const auto after = part + 1 < last_part ? rows_of(s, part + 1) : rows_of(s + 1, first_part);
                 entries += run_part(matrix, rows_of(s, part), after, xbar, sums[at(part)]);
             }
             barrier.wait();
-            for (std::int64_t j = first; j < last; ++j) {
-                Increment sum;
-                for (const std::vector<Increment> &part : sums) {
-                    sum.to_x += part[at(j)].to_x;
-                    sum.to_u += part[at(j)].to_u;
-                }
-                Coordinate &c = w_[at(j)];
-                c.x_previous = c.x;
-                const double v = c.x - tau * (c.u + sum.to_x);
-                c.x = j == d_ ? intercept_prox(v) : step.prox(j, v);
-                c.u += sum.to_u;
-                xbar[at(j)] = c.x + theta * (c.x - c.x_previous);
-            }
+            for (std::int64_t j = first; j < last; ++j) xbar[at(j)] = finish_column(step, j, sums);
             barrier.wait();
         }
         touched[at(thread)] = entries;
