@@ -113,8 +113,7 @@ void CommandLine::flag(const std::string &flags, const std::string &help, bool &
 std::vector<std::string> CommandLine::known_options() const {
     std::vector<std::string> names;
     for (const CLI::Option *option : app_.get_options()) {
-        for (const std::string &name : option->get_lnames())
-            names.push_back("--" + name);
+        for (const std::string &name : option->get_lnames()) names.push_back("--" + name);
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -123,8 +122,7 @@ std::vector<std::string> CommandLine::known_options() const {
 // CLI11's page without its double empty lines.
 std::string CommandLine::help() const {
     std::string page = app_.help();
-    for (std::size_t at = page.find("\n\n\n"); at != page.npos; at = page.find("\n\n\n", at))
-        page.erase(at, 1);
+    for (std::size_t at = page.find("\n\n\n"); at != page.npos; at = page.find("\n\n\n", at)) page.erase(at, 1);
     return page;
 }
 

@@ -28,8 +28,7 @@ Json row_norms(const AnyMatrix &matrix) {
             for (std::int64_t i = 0; i < rows_of.rows(); ++i) {
                 const auto row = rows_of.row(i);
                 double square = 0;
-                for (std::int64_t p = 0; p < row.size(); ++p)
-                    square += row.value(p) * row.value(p);
+                for (std::int64_t p = 0; p < row.size(); ++p) square += row.value(p) * row.value(p);
                 norms.push_back(std::sqrt(square));
             }
         },
@@ -41,8 +40,7 @@ Json row_norms(const AnyMatrix &matrix) {
 
 std::map<double, std::int64_t> count_targets(const Dataset &data) {
     std::map<double, std::int64_t> counts;
-    for (const double target : data.targets)
-        ++counts[target];
+    for (const double target : data.targets) ++counts[target];
     return counts;
 }
 
@@ -58,10 +56,8 @@ Json labels(const Dataset &data, const std::map<double, std::int64_t> &counts) {
 Json targets(const Dataset &data) {
     double mean = 0, square = 0;
     const auto n = static_cast<double>(data.targets.size());
-    for (const double target : data.targets)
-        mean += target / n;
-    for (const double target : data.targets)
-        square += (target - mean) * (target - mean) / n;
+    for (const double target : data.targets) mean += target / n;
+    for (const double target : data.targets) square += (target - mean) * (target - mean) / n;
     const auto [least, most] = std::minmax_element(data.targets.begin(), data.targets.end());
     return {{"min", *least}, {"mean", mean}, {"max", *most}, {"standard_deviation", std::sqrt(square)}};
 }
@@ -77,8 +73,7 @@ std::string value_text(const Json &value) {
 
 double lambda_max(const Problem &problem) {
     double largest = 0;
-    for (std::int64_t k = 0; k < problem.outputs(); ++k)
-        largest = std::max(largest, l1_max(problem.output(k)));
+    for (std::int64_t k = 0; k < problem.outputs(); ++k) largest = std::max(largest, l1_max(problem.output(k)));
     return largest;
 }
 
@@ -150,11 +145,9 @@ std::string info_text(const Json &json) {
         if (value.is_structured() && value.empty()) continue;
         std::string line;
         if (value.is_object()) {
-            for (const auto &[name, inner] : value.items())
-                line += fmt::format("  {} {}", name, value_text(inner));
+            for (const auto &[name, inner] : value.items()) line += fmt::format("  {} {}", name, value_text(inner));
         } else if (value.is_array()) {
-            for (const Json &inner : value)
-                line += "  " + value_text(inner);
+            for (const Json &inner : value) line += "  " + value_text(inner);
         } else {
             line = "  " + value_text(value);
         }

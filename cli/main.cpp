@@ -276,8 +276,7 @@ std::string verification_text(const Verification &found, double tolerance) {
     if (found.objections.empty()) {
         text += fmt::format("certified: the numbers agree with the model's, and the gap is within {:.6g}\n", tolerance);
     }
-    for (const std::string &objection : found.objections)
-        text += fmt::format("NOT CERTIFIED: {}\n", objection);
+    for (const std::string &objection : found.objections) text += fmt::format("NOT CERTIFIED: {}\n", objection);
     return text;
 }
 
@@ -347,8 +346,7 @@ constexpr Command commands[] = {
 std::string overview() {
     std::string text = "spdc " SPDC_VERSION ": linear models with a certificate of how far from optimal they are\n\n"
                        "Usage: spdc COMMAND [OPTIONS] ...\n\nCommands:\n";
-    for (const Command &command : commands)
-        text += fmt::format("  {:<10} {}\n", command.name, command.summary);
+    for (const Command &command : commands) text += fmt::format("  {:<10} {}\n", command.name, command.summary);
     return text + "\nOptions:\n  -h, --help     print this page\n  --version      print the version\n\n"
                   "Example:\n  spdc train data.svm model && spdc evaluate model test.svm\n\n"
                   "spdc help COMMAND lists the options of a command.\n";
@@ -359,8 +357,7 @@ const Command &find_command(const std::string &name) {
         if (name == command.name) return command;
     }
     std::vector<std::string> names;
-    for (const Command &command : commands)
-        names.emplace_back(command.name);
+    for (const Command &command : commands) names.emplace_back(command.name);
     fail_unknown("command", name, names);
 }
 
@@ -389,13 +386,10 @@ int run(const Arguments &arguments) {
 int exit_code(ErrorKind kind) {
     switch (kind) {
     case ErrorKind::invalid_argument:
-    case ErrorKind::unsupported:
-        return usage;
-    case ErrorKind::bad_file:
-        return bad_input;
+    case ErrorKind::unsupported: return usage;
+    case ErrorKind::bad_file: return bad_input;
     case ErrorKind::communication:
-    case ErrorKind::internal:
-        break;
+    case ErrorKind::internal: break;
     }
     return internal;
 }

@@ -20,11 +20,9 @@ double log_loss(const double *scores, std::int64_t outputs, std::int64_t label) 
     if (outputs == 1) return softplus(label == 1 ? -scores[0] : scores[0]);
     // log(sigmoid(s_label) / sum_k sigmoid(s_k)), shifted by the largest term
     double largest = -infinity;
-    for (std::int64_t k = 0; k < outputs; ++k)
-        largest = std::max(largest, -softplus(-scores[k]));
+    for (std::int64_t k = 0; k < outputs; ++k) largest = std::max(largest, -softplus(-scores[k]));
     double sum = 0;
-    for (std::int64_t k = 0; k < outputs; ++k)
-        sum += std::exp(-softplus(-scores[k]) - largest);
+    for (std::int64_t k = 0; k < outputs; ++k) sum += std::exp(-softplus(-scores[k]) - largest);
     return softplus(-scores[label]) + largest + std::log(sum);
 }
 

@@ -36,8 +36,7 @@ double seconds_left(const std::vector<TracePoint> &points, double tolerance) {
     const TracePoint &last = points.back();
     const double middle = 0.5 * (points.front().seconds + last.seconds);
     std::size_t k = 0;
-    while (points[k].seconds < middle)
-        ++k; // ends at the last point at the latest
+    while (points[k].seconds < middle) ++k; // ends at the last point at the latest
     if (k > 0) --k;
     const double fallen = std::log(points[k].relative_gap) - std::log(last.relative_gap);
     const double time = last.seconds - points[k].seconds;

@@ -146,8 +146,7 @@ class Verifier {
              const std::vector<double> &dual, Verification &result)
         : model_(model), data_(data), dual_(dual), result_(result),
           formulas_(formulas(std::string(model.loss.name()), parameters(model.loss))), weights_(row_weights()) {
-        for (const Real weight : weights_)
-            total_ += weight;
+        for (const Real weight : weights_) total_ += weight;
         // Features beyond the data and the weights add nothing.
         const std::int64_t used = std::max(data.features(), model.index.empty() ? 0 : model.index.back() + 1);
         for (std::int64_t j = 0; j < used; ++j)
@@ -170,8 +169,7 @@ class Verifier {
         std::visit(
             [&](const auto &matrix) {
                 const auto entries = matrix.row(static_cast<std::int64_t>(row));
-                for (std::int64_t p = 0; p < entries.size(); ++p)
-                    visit(at(entries.column(p)), Real(entries.value(p)));
+                for (std::int64_t p = 0; p < entries.size(); ++p) visit(at(entries.column(p)), Real(entries.value(p)));
             },
             data_.matrix);
         if (model_.intercept != Intercept::none) visit(coordinates_.size() - 1, Real(1));
@@ -236,8 +234,7 @@ Real Verifier::dual_scale() {
 
 VerifiedOutput Verifier::check(std::int64_t output) {
     labels_ = model_.is_classifier() ? label_indices(model_, data_) : std::vector<std::int64_t>{};
-    for (Coordinate &c : coordinates_)
-        c.x = c.u = 0;
+    for (Coordinate &c : coordinates_) c.x = c.u = 0;
     for (std::size_t k = 0; k < model_.index.size(); ++k) {
         coordinates_[at(model_.index[k])].x = model_.values[k * at(model_.outputs) + at(output)];
     }

@@ -88,7 +88,8 @@ const Certificate &Certifier::offer(std::span<const double> x, std::span<const d
         offer_primal(primal);
     }
     // the dual point that the best x implies
-    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double) { dual.y[i] = loss.derivative(z_[i], b); });
+    each_row(problem_,
+             [&](std::size_t i, const auto &loss, double b, double) { dual.y[i] = loss.derivative(z_[i], b); });
     offer_dual(dual);
     measure();
     return certificate_;
@@ -127,9 +128,8 @@ void Certifier::improve_intercept(PrimalPoint &point) const {
 // Clip, balance the free coordinates, then scale towards 0, which every loss allows, until u lies in the domain of g*. Where
 // scaling matters (l1 without l2) the best factor is searched: D is concave along the ray.
 void Certifier::make_feasible(DualPoint &point) const {
-    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double) {
-        point.y[i] = loss.domain(b).clip(point.y[i]);
-    });
+    each_row(problem_,
+             [&](std::size_t i, const auto &loss, double b, double) { point.y[i] = loss.domain(b).clip(point.y[i]); });
     balance_dual(problem_, point.y);
     problem_.combine(point.y, point.u);
     double limit = 2;
@@ -146,7 +146,8 @@ void Certifier::make_feasible(DualPoint &point) const {
     const double ratio = std::numbers::phi - 1;
     double left = high - ratio * (high - low), right = low + ratio * (high - low);
     double at_left = dual_value(point, left), at_right = dual_value(point, right);
-    for (int iteration = 0; iteration < 14; ++iteration) { // to 1e-3: the ends below are exact, and iterates tend to s = 1
+    for (int iteration = 0; iteration < 14;
+         ++iteration) { // to 1e-3: the ends below are exact, and iterates tend to s = 1
         if (at_left > at_right || at_right == -infinity) {
             high = right;
             right = left;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace spdc {
 
@@ -56,6 +57,13 @@ bool is_finite(const std::vector<double> &values) {
     return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
 }
 
+/// Far beyond the best point so far: step sizes that diverge get there long before they overflow.
+bool is_diverging(const std::vector<double> &x, std::span<const double> best) {
+    const auto size = [](double most, double v) { return std::max(most, std::fabs(v)); };
+    return std::accumulate(x.begin(), x.end(), 0.0, size) >
+           1e12 * (1 + std::accumulate(best.begin(), best.end(), 0.0, size));
+}
+
 } // namespace
 
 Outcome drive(const Problem &problem, Method &method, Certifier &certifier, const Stopping &stopping,
@@ -71,7 +79,7 @@ Outcome drive(const Problem &problem, Method &method, Certifier &certifier, cons
         const double certification_start = clock.seconds();
         method.point(x, y);
         outcome.passes = method.passes();
-        const bool usable = is_finite(x) && is_finite(y);
+        const bool usable = is_finite(x) && is_finite(y) && (trace.empty() || !is_diverging(x, certifier.x()));
         if (usable) certifier.offer(x, y, stopping.tolerance);
         outcome.seconds_certifying += clock.seconds() - certification_start;
 

@@ -317,16 +317,11 @@ ByteBuffer unpack_zstd(const std::string &name, std::string_view) { fail_left_ou
 
 ByteBuffer unpack(const std::string &name, ByteBuffer bytes) {
     switch (compression_of(bytes.view())) {
-    case Compression::gzip:
-        return unpack_gzip(name, bytes.view());
-    case Compression::bzip2:
-        return unpack_bzip2(name, bytes.view());
-    case Compression::xz:
-        return unpack_xz(name, bytes.view());
-    case Compression::zstd:
-        return unpack_zstd(name, bytes.view());
-    case Compression::none:
-        break;
+    case Compression::gzip: return unpack_gzip(name, bytes.view());
+    case Compression::bzip2: return unpack_bzip2(name, bytes.view());
+    case Compression::xz: return unpack_xz(name, bytes.view());
+    case Compression::zstd: return unpack_zstd(name, bytes.view());
+    case Compression::none: break;
     }
     return bytes;
 }

@@ -168,13 +168,10 @@ Dataset read_dataset(const std::string &path, const ReadOptions &options) {
         format = format_of_text(file.text());
     }
     switch (format) {
-    case Format::csv:
-        return read_csv(file, options, ',');
-    case Format::tsv:
-        return read_csv(file, options, '\t');
+    case Format::csv: return read_csv(file, options, ',');
+    case Format::tsv: return read_csv(file, options, '\t');
     case Format::libsvm:
-    case Format::automatic:
-        break;
+    case Format::automatic: break;
     }
     return read_libsvm(file, options);
 }
@@ -187,16 +184,10 @@ void write_dataset(const Dataset &data, const std::string &path, Format format) 
     }
     OutputFile out(path);
     switch (format == Format::automatic ? format_of_name(path) : format) {
-    case Format::csv:
-        write_csv(data, out, ',');
-        break;
-    case Format::tsv:
-        write_csv(data, out, '\t');
-        break;
+    case Format::csv: write_csv(data, out, ','); break;
+    case Format::tsv: write_csv(data, out, '\t'); break;
     case Format::libsvm:
-    case Format::automatic:
-        write_libsvm(data, out);
-        break;
+    case Format::automatic: write_libsvm(data, out); break;
     }
     out.commit();
 }

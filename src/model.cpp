@@ -186,8 +186,7 @@ std::vector<double> probabilities(const Model &model, const std::vector<double> 
     result.resize(scores.size());
     for (std::size_t begin = 0; begin < scores.size(); begin += at(model.outputs)) {
         double total = 0;
-        for (std::size_t k = begin; k < begin + at(model.outputs); ++k)
-            total += result[k] = sigmoid(scores[k]);
+        for (std::size_t k = begin; k < begin + at(model.outputs); ++k) total += result[k] = sigmoid(scores[k]);
         for (std::size_t k = begin; k < begin + at(model.outputs); ++k) {
             result[k] = total > 0 ? result[k] / total : 1 / static_cast<double>(model.outputs);
         }
@@ -256,11 +255,9 @@ void write_predictions(const Model &model, const AnyMatrix &matrix, Prediction k
         return;
     }
     if (kind == Prediction::label && model.loss.task() == Task::counts) {
-        for (double &value : values)
-            value = std::exp(value);
+        for (double &value : values) value = std::exp(value);
     } else if (kind == Prediction::probability && model.outputs == 1) {
-        for (double &value : values)
-            value = sigmoid(value);
+        for (double &value : values) value = sigmoid(value);
     } else if (kind == Prediction::probability) {
         values = probabilities(model, values);
     }

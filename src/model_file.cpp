@@ -67,8 +67,7 @@ class Writer {
 
 void write_labels(const Model &model, Writer &out) {
     std::string labels, weights;
-    for (const std::string &label : model.labels)
-        labels += (labels.empty() ? "" : " ") + escaped(label);
+    for (const std::string &label : model.labels) labels += (labels.empty() ? "" : " ") + escaped(label);
     for (const auto &[label, weight] : model.class_weights) {
         weights += fmt::format("{}{}=", weights.empty() ? "" : " ", escaped(label));
         append_number(weights, weight);
@@ -108,8 +107,7 @@ void write_header(const Model &model, Writer &out) {
     out.text("penalty_factors", model.penalty_factors ? "yes" : "no");
     for (const CertificateKey &key : certificate_keys) {
         std::vector<double> values;
-        for (const Certificate &certificate : model.certificates)
-            values.push_back(certificate.*key.member);
+        for (const Certificate &certificate : model.certificates) values.push_back(certificate.*key.member);
         out.numbers(key.name, values);
     }
     out.number("tolerance", model.tolerance);
@@ -164,8 +162,7 @@ Words Reader::next_words() {
         p = skip_blanks(p);
         if (at_line_end(p, end)) return words;
         const char *const begin = p;
-        while (!is_blank(*p) && !at_line_end(p, end))
-            ++p;
+        while (!is_blank(*p) && !at_line_end(p, end)) ++p;
         words.emplace_back(begin, static_cast<std::size_t>(p - begin));
     }
 }
@@ -242,8 +239,7 @@ std::vector<double> Reader::numbers(const std::string &key, std::int64_t count, 
         fail_word(words.front(), fmt::format("{} values of {}, expected one per output: {}", words.size(), key, count));
     }
     std::vector<double> values;
-    for (const std::string_view text : words)
-        values.push_back(number(text, may_be_infinite));
+    for (const std::string_view text : words) values.push_back(number(text, may_be_infinite));
     return values;
 }
 
@@ -306,8 +302,7 @@ void Reader::read_loss(Model &model) {
 
 void Reader::read_labels(Model &model) {
     const Words labels = model.is_classifier() ? take("labels") : Words{};
-    for (const std::string_view text : labels)
-        model.labels.push_back(label(text));
+    for (const std::string_view text : labels) model.labels.push_back(label(text));
     for (const std::string_view text : take_optional("class_weights")) {
         const std::size_t equals = text.rfind('=');
         if (equals == text.npos) fail_word(text, fmt::format("{}, expected label=weight", spdc::quoted(text)));
@@ -346,8 +341,7 @@ void Reader::read_penalties(Model &model) {
     model.certificates.resize(at(model.outputs));
     for (const CertificateKey &key : certificate_keys) {
         const std::vector<double> values = numbers(key.name, model.outputs, true);
-        for (std::size_t k = 0; k < values.size(); ++k)
-            model.certificates[k].*key.member = values[k];
+        for (std::size_t k = 0; k < values.size(); ++k) model.certificates[k].*key.member = values[k];
     }
     model.tolerance = number("tolerance", true);
     model.stop_reason = word("stop_reason");
@@ -373,8 +367,7 @@ void Reader::read_weights(Model &model) {
                       fmt::format("index {} after {}, expected ascending indices", index + 1, model.index.back() + 1));
         }
         model.index.push_back(index);
-        for (std::size_t i = 1; i < words.size(); ++i)
-            model.values.push_back(number(words[i], false));
+        for (std::size_t i = 1; i < words.size(); ++i) model.values.push_back(number(words[i], false));
     }
     while (next_ != end) {
         const Words words = next_words();

@@ -165,8 +165,9 @@ void Problem::set_regularizer(std::vector<double> penalty_factors) {
     }
     for (std::size_t j = 0; j < penalty_factors.size(); ++j) {
         if (!(penalty_factors[j] >= 0) || !std::isfinite(penalty_factors[j])) {
-            fail(ErrorKind::bad_file, fmt::format("penalty factor {} of feature {}: factors must be finite and at least 0",
-                                                  penalty_factors[j], j + 1));
+            fail(ErrorKind::bad_file,
+                 fmt::format("penalty factor {} of feature {}: factors must be finite and at least 0",
+                             penalty_factors[j], j + 1));
         }
     }
     if (std::any_of(penalty_factors.begin(), penalty_factors.end(), [](double f) { return f != 1; })) {

@@ -21,7 +21,8 @@ namespace {
 // one explicit step that may cross zero at most one more closed form remains. c <= 0 takes the first branch: with the paper's
 // strict test, u = -l1 would divide by zero.
 template <class Orbit, class Prox>
-double advance_with_l1(const Orbit &orbit, Prox prox, double l1, double tau, double x, double u, std::int64_t k) noexcept {
+double advance_with_l1(const Orbit &orbit, Prox prox, double l1, double tau, double x, double u,
+                       std::int64_t k) noexcept {
     while (k > 0) {
         if (x == 0) {
             if (std::fabs(u) <= l1) return 0;
@@ -47,7 +48,8 @@ double advance_with_l1(const Orbit &orbit, Prox prox, double l1, double tau, dou
 } // namespace
 
 double ElasticNetStep::advance(std::int64_t j, double x, double u, std::int64_t k) const noexcept {
-    return advance_with_l1(orbit_, [&](double v) { return prox(j, v); }, l1_, tau_, x, u, k);
+    return advance_with_l1(
+        orbit_, [&](double v) { return prox(j, v); }, l1_, tau_, x, u, k);
 }
 
 FactorStep::FactorStep(double l1, double l2, Interval bounds, std::span<const double> factors, double tau, double delta)
@@ -131,9 +133,10 @@ AnyRegularizer make_regularizer(double l1, double l2, Interval bounds) {
         fail(ErrorKind::invalid_argument, fmt::format("l1 = {}, l2 = {}: penalties must be finite", l1, l2));
     }
     if (!(bounds.lower <= 0 && 0 <= bounds.upper && bounds.lower < bounds.upper)) {
-        fail(ErrorKind::invalid_argument, fmt::format("bounds lower = {}, upper = {}: need lower <= 0 <= upper and lower < upper, "
-                                                      "so that the zero model is allowed",
-                                                      bounds.lower, bounds.upper));
+        fail(ErrorKind::invalid_argument,
+             fmt::format("bounds lower = {}, upper = {}: need lower <= 0 <= upper and lower < upper, "
+                         "so that the zero model is allowed",
+                         bounds.lower, bounds.upper));
     }
     if (bounds.lower != -infinity || bounds.upper != infinity) return Box{l1, l2, bounds};
     if (l1 > 0) return ElasticNet{l1, l2};

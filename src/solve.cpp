@@ -64,13 +64,17 @@ void store(const Problem &problem, const Certifier &certifier, std::int64_t k, R
 std::string advice(StopReason reason, const Problem &problem) {
     switch (reason) {
     case StopReason::no_minimizer:
-        return fmt::format("the {} loss falls for ever along a direction that nothing penalises (the data are separable): "
-                           "there is no minimiser; add a penalty (l2 or l1)",
-                           problem.loss().name());
+        return fmt::format(
+            "the {} loss falls for ever along a direction that nothing penalises (the data are separable): "
+            "there is no minimiser; add a penalty (l2 or l1)",
+            problem.loss().name());
     case StopReason::numerical_failure:
-        return "the iterates left the range of floating point; the best point before that is returned; use the default step "
-               "sizes or scale the features";
-    case StopReason::stalled: return "rounding allows no smaller gap than this one; ask for a larger tolerance";
+        return "the iterates diverged; the best point before that is returned; use the default step sizes or scale the "
+               "features";
+    case StopReason::stalled:
+        return "the gap has stopped falling, by rounding or by step sizes that do not suit; ask for a larger "
+               "tolerance, use the "
+               "default step sizes, or scale the features";
     case StopReason::pass_limit: return "the pass limit came first; raise max-passes or the tolerance";
     case StopReason::time_limit: return "the time limit came first; raise max-seconds or the tolerance";
     default: return {};
@@ -85,8 +89,7 @@ AnySolver make_solver(std::string_view name) { return make_nth<0>(name); }
 
 Result solve(const Problem &problem, const AnySolver &solver, const Stopping &stopping, const SolveContext &context) {
     const Clock clock;
-    const Choice choice =
-        std::holds_alternative<Auto>(solver) ? choose(problem) : Choice{solver, "asked for by name"};
+    const Choice choice = std::holds_alternative<Auto>(solver) ? choose(problem) : Choice{solver, "asked for by name"};
     std::visit([](const auto &options) { check_fields(options); }, choice.solver);
     check_fields(stopping);
     if (context.threads < 1) {

@@ -231,8 +231,7 @@ TEST(Certificate, OfAPointOutsideTheBoxIsAboutPointsInsideIt) {
     const std::vector<double> y(static_cast<std::size_t>(problem.rows()), 0.0);
     Certifier certifier(problem);
     certifier.offer(outside, y, 0);
-    for (const double x : certifier.x())
-        EXPECT_LE(std::fabs(x), 0.1);
+    for (const double x : certifier.x()) EXPECT_LE(std::fabs(x), 0.1);
     expect_honest(problem, certifier);
 }
 
@@ -309,8 +308,7 @@ TEST(Certificate, MinimisesOverAFreeInterceptExactly) {
 TEST(Certificate, OfAFarFreeInterceptBecomesSmall) {
     // targets around 1000: uncentred data, all of whose mean the intercept takes
     TinyData data = tiny_data({.task = Task::regression});
-    for (double &target : data.targets)
-        target += 1000;
+    for (double &target : data.targets) target += 1000;
     const Problem problem(as_dataset(data), Squared{}, L2{0.1}, with_intercept(Intercept::free));
     const Iterates best = slow_optimum(dense_copy(problem));
     Certifier certifier(problem);
@@ -391,8 +389,7 @@ TEST(Certificate, DoesNotClaimThatAProblemWithAMinimizerHasNone) {
     EXPECT_FALSE(no_minimizer_at(separable(Hinge{}, L2{0}, Intercept::none), {5, 0}));
     EXPECT_FALSE(no_minimizer_at(separable(Squared{}, L2{0}, Intercept::none), {5, 0}));
     const Problem mixed = make_problem({{1}, {2}, {-1}, {1}}, {1, 1, -1, -1}, Logistic{}, L2{0});
-    for (const double x : {-5.0, 0.0, 0.3, 5.0})
-        EXPECT_FALSE(no_minimizer_at(mixed, {x}));
+    for (const double x : {-5.0, 0.0, 0.3, 5.0}) EXPECT_FALSE(no_minimizer_at(mixed, {x}));
 }
 
 TEST(L1Max, IsTheSmallestL1WithAnEmptyModel) {

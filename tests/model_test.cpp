@@ -139,8 +139,7 @@ TEST(ModelFile, SurvivesAnyBytes) {
         save_model(model, folder.file("model"));
         const std::string whole = read_file(folder.file("model"));
         std::vector<std::string> damaged;
-        for (std::size_t length = 0; length < whole.size(); length += 3)
-            damaged.push_back(whole.substr(0, length));
+        for (std::size_t length = 0; length < whole.size(); length += 3) damaged.push_back(whole.substr(0, length));
         for (int k = 0; k < 600; ++k) {
             damaged.push_back(whole);
             const auto place = static_cast<std::size_t>(random.index(static_cast<std::int64_t>(whole.size())));

@@ -79,10 +79,8 @@ TEST(Problem, PredictAndCombineAreTheTwoProductsOfTheMatrix) {
         problem.predict(x, z);
         problem.combine(y, u);
         const std::vector<double> expected = combine(slow, y);
-        for (std::size_t i = 0; i < slow.n(); ++i)
-            expect_close(z[i], dot(slow.a[i], x));
-        for (std::size_t j = 0; j < slow.d(); ++j)
-            expect_close(u[j], expected[j]);
+        for (std::size_t i = 0; i < slow.n(); ++i) expect_close(z[i], dot(slow.a[i], x));
+        for (std::size_t j = 0; j < slow.d(); ++j) expect_close(u[j], expected[j]);
     });
 }
 
@@ -156,8 +154,7 @@ TEST(Problem, WholeWeightsEqualRepeatedRows) {
         const auto x = random_point(one.dimension(), random);
         const auto y = random_dual(one, random);
         std::vector<double> y_repeated;
-        for (const std::size_t i : origin)
-            y_repeated.push_back(y[i]);
+        for (const std::size_t i : origin) y_repeated.push_back(y[i]);
         EXPECT_NEAR(one.primal(x), many.primal(x), 1e-14);
         expect_close(one.dual(y), many.dual(y_repeated));
         EXPECT_EQ(one.total_weight(), static_cast<double>(many.rows()));
@@ -207,8 +204,7 @@ TEST(Problem, EqualWeightsAreNoWeights) {
 TEST(Problem, ImportanceAveragesToOne) {
     const Problem problem(tiny_dataset({.weighted = true}), Logistic{}, L2{0.1});
     double sum = 0;
-    for (std::int64_t i = 0; i < problem.rows(); ++i)
-        sum += problem.importance(i);
+    for (std::int64_t i = 0; i < problem.rows(); ++i) sum += problem.importance(i);
     EXPECT_NEAR(sum, static_cast<double>(problem.rows()), 1e-12);
 }
 
@@ -220,8 +216,7 @@ TEST(Problem, ClassWeightsMultiplyRowWeights) {
         options.class_weights = {{"1", 2.5}};
         const Problem by_class(as_dataset(data), Logistic{}, L2{0.1}, options);
         if (!weighted) data.weights.assign(data.rows.size(), 1);
-        for (std::size_t i = 0; i < data.rows.size(); ++i)
-            data.weights[i] *= data.targets[i] > 0 ? 2.5 : 1;
+        for (std::size_t i = 0; i < data.rows.size(); ++i) data.weights[i] *= data.targets[i] > 0 ? 2.5 : 1;
         const Problem by_row(as_dataset(data), Logistic{}, L2{0.1});
         const auto x = random_point(by_row.dimension(), random);
         EXPECT_NEAR(by_class.primal(x), by_row.primal(x), 1e-15);
@@ -240,8 +235,7 @@ TEST(Problem, BalancedGivesEveryClassTheSameWeight) {
     for (std::int64_t i = 0; i < problem.rows(); ++i) {
         mass[static_cast<std::size_t>(data.targets[static_cast<std::size_t>(i)]) - 1] += problem.importance(i);
     }
-    for (const double m : mass)
-        EXPECT_NEAR(m, static_cast<double>(problem.rows()) / 3, 1e-12);
+    for (const double m : mass) EXPECT_NEAR(m, static_cast<double>(problem.rows()) / 3, 1e-12);
     EXPECT_NEAR(problem.total_weight(), static_cast<double>(problem.rows()) + 3, 1e-12);
 }
 
@@ -290,8 +284,7 @@ TEST(Problem, ThreeLabelsHaveThreeOutputsOneAgainstTheRest) {
         const Problem output = problem.output(k);
         EXPECT_EQ(output.outputs(), 1);
         TinyData binary = data;
-        for (double &target : binary.targets)
-            target = target == static_cast<double>(k + 1) ? 1 : -1;
+        for (double &target : binary.targets) target = target == static_cast<double>(k + 1) ? 1 : -1;
         const Problem expected(as_dataset(binary), Logistic{}, L2{0.1});
         EXPECT_EQ(output.primal(x), expected.primal(x));
         EXPECT_EQ(std::vector<double>(output.targets().begin(), output.targets().end()), binary.targets);
@@ -308,8 +301,7 @@ TEST(Problem, OutputOfAProblemOfOneOutputIsItself) {
 TEST(Problem, OneClassOnlyIsAnErrorThatNamesIt) {
     expect_error([] { make_problem({{1}, {2}}, {3, 3}, Logistic{}, L2{1}); }, ErrorKind::bad_file, "label 3");
     TinyData data = tiny_data();
-    for (std::size_t i = 0; i < data.rows.size(); ++i)
-        data.weights.push_back(data.targets[i] > 0 ? 1 : 0);
+    for (std::size_t i = 0; i < data.rows.size(); ++i) data.weights.push_back(data.targets[i] > 0 ? 1 : 0);
     expect_error([&] { const Problem problem(as_dataset(data), Logistic{}, L2{1}); }, ErrorKind::bad_file, "label 1");
 }
 
@@ -331,8 +323,8 @@ TEST(Problem, NegativeCountsAreAnErrorThatNamesTheRow) {
 }
 
 TEST(Problem, LossParametersOutOfRangeAreErrors) {
-    expect_error([] { make_problem({{1}}, {0}, Huber{{}, -1}, L2{1}); }, ErrorKind::invalid_argument, "delta");
-    expect_error([] { make_problem({{1}}, {0}, Quantile{{}, 1}, L2{1}); }, ErrorKind::invalid_argument, "quantile");
+    expect_error([] { make_problem({{1}}, {0}, Huber{-1}, L2{1}); }, ErrorKind::invalid_argument, "delta");
+    expect_error([] { make_problem({{1}}, {0}, Quantile{1}, L2{1}); }, ErrorKind::invalid_argument, "quantile");
 }
 
 TEST(Problem, PenaltyFactorsMultiplyThePenaltyOfTheirFeature) {
@@ -414,8 +406,7 @@ TEST(Problem, PenalizedInterceptEqualsAColumnOfOnes) {
     Random random(16);
     const TinyData data = tiny_data({.weighted = true});
     TinyData widened = data;
-    for (auto &row : widened.rows)
-        row.push_back(1);
+    for (auto &row : widened.rows) row.push_back(1);
     const Problem constant(as_dataset(data), Logistic{}, ElasticNet{0.1, 0.2}, with_intercept(Intercept::penalized));
     const Problem column(as_dataset(widened), Logistic{}, ElasticNet{0.1, 0.2});
     const auto x = random_point(column.dimension(), random);

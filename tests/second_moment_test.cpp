@@ -28,18 +28,15 @@ Rows random_rows(int kind, Random &random) {
     Rows a;
     for (std::size_t i = 0; i < n; ++i) {
         std::vector<double> row(d, 0.0);
-        for (double &v : row)
-            v = random.normal();
+        for (double &v : row) v = random.normal();
         if (kind == 1 && i > 0) row = a.front();
         if (kind == 2) std::fill(row.begin(), row.end(), 0.0), row[i] = 1;
         if (kind == 3 && i > 0) {
             const double sign = random.sign();
-            for (std::size_t j = 0; j < d; ++j)
-                row[j] = sign * a.front()[j];
+            for (std::size_t j = 0; j < d; ++j) row[j] = sign * a.front()[j];
         }
         const auto length = static_cast<double>(std::sqrt(dot(row, row)));
-        for (double &v : row)
-            v /= length;
+        for (double &v : row) v /= length;
         a.push_back(row);
     }
     return a;
@@ -85,14 +82,11 @@ TEST(SecondMoment, MatricesOfTheRateAreTheIterationsOfAlgorithm1) {
     for (const std::int64_t k : order) {
         const detail::Square move = detail::iteration_matrix(a, static_cast<std::size_t>(k), lambda, 1, steps);
         std::vector<double> next;
-        for (const auto &row : move)
-            next.push_back(static_cast<double>(dot(row, state)));
+        for (const auto &row : move) next.push_back(static_cast<double>(dot(row, state)));
         state = next;
     }
-    for (std::size_t j = 0; j < 2; ++j)
-        EXPECT_NEAR(state[j], eager.x[j], 1e-14);
-    for (std::size_t i = 0; i < 3; ++i)
-        EXPECT_NEAR(state[4 + i], eager.y[i], 1e-14);
+    for (std::size_t j = 0; j < 2; ++j) EXPECT_NEAR(state[j], eager.x[j], 1e-14);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_NEAR(state[4 + i], eager.y[i], 1e-14);
 }
 
 } // namespace

@@ -1,5 +1,5 @@
-// The paper's method, iterate for iterate: step sizes, samplers, and the lazy kernels against the dense eager twins of
-// oracles.h, which get the same rows in the same order.
+// The paper's method, iterate for iterate: the lazy kernels against the dense eager twins of oracles.h, which get the same
+// rows in the same order; and what follows from it: bits, cost, and the steps as printed.
 #include "free_coordinates.h"
 #include "solvers/spdc.h"
 #include "support/oracles.h"
@@ -13,173 +13,7 @@
 namespace spdc::tests {
 namespace {
 
-// --- step sizes ---
-
-void expect_steps(const StepSizes &steps, double tau, double sigma, double theta) {
-    EXPECT_DOUBLE_EQ(steps.tau, tau);
-    EXPECT_DOUBLE_EQ(steps.sigma, sigma);
-    EXPECT_DOUBLE_EQ(steps.theta, theta);
-}
-
-TEST(SpdcSteps, OfTheorem1ByHand) {
-    // n lambda = 1, m gamma = 4, n/(m lambda gamma) = 2500
-    expect_steps(theorem1_steps(100, 4, 2, 1, 0.01, 0.5), 0.5, 0.125, 1 - 1.0 / (25 + 2 * 50));
-    expect_steps(theorem1_steps(100, 4, 2, 1, 0.01, 1), 1, 0.25, 1 - 1.0 / 125); // as printed; theta has no scale
-    expect_steps(theorem1_steps(9, 1, 0.5, 4, 1, 0.5), 2.0 / 3, 1.5, 1 - 1 / 9.75);
-}
-
-TEST(SpdcSteps, OfTheorem2ByHand) {
-    // n lambda = 1, n/(lambda gamma) = 10^4
-    expect_steps(theorem2_steps(100, 0.5, 2, 1, 0.01, 0.5), 0.125, 0.125, 1 - 1.0 / (200 + 400));
-    expect_steps(theorem2_steps(4, 0.75, 3, 4, 1, 0.5), 0.125, 0.125, 1 - 1.0 / (16 + 4));
-}
-
-TEST(SpdcSteps, OfWeightedMiniBatchesByHand) {
-    // 1 + 1/(2 lambda tau) = 13, slowest + n/(2 m sigma gamma) = 6 + 12
-    expect_steps(weighted_batch_steps(8, 2, 3, 6, 1, 0.25, 0.5), 1.0 / 6, 1.0 / 6, 1 - 1.0 / 18);
-}
-
-TEST(SpdcSteps, TauTimesSigmaIsAQuarterOfOneOverRSquaredAndTheirRatioIsTheProblems) {
-    Random random(3);
-    for (int trial = 0; trial < 50; ++trial) {
-        const double n = 2 + static_cast<double>(random.index(1000)), m = 1 + std::floor(random.uniform(0, n));
-        const double R = random.log_uniform(1e-3, 1e3);
-        const double gamma = random.log_uniform(1e-3, 1e3), lambda = random.log_uniform(1e-9, 1);
-        const StepSizes one = theorem1_steps(n, m, R, gamma, lambda, 0.5);
-        EXPECT_NEAR(one.tau * one.sigma * R * R, 0.25, 1e-14);
-        EXPECT_NEAR(one.tau / one.sigma / (m * gamma / (n * lambda)), 1, 1e-13);
-        // the ratios of the proof: x contracts at most as fast as y, y exactly at theta
-        EXPECT_NEAR(one.theta, 1 - 1 / (n / m + n / (2 * m * one.sigma * gamma)), 1e-14);
-        EXPECT_NEAR(theta_for(n / m, n, m, one.tau, one.sigma, gamma, lambda), one.theta, 1e-14);
-        // with equal probabilities m/n the weighted batch is theorem 1
-        const StepSizes weighted = weighted_batch_steps(n, m, R, n / m, gamma, lambda, 0.5);
-        EXPECT_EQ(weighted.tau, one.tau);
-        EXPECT_EQ(weighted.sigma, one.sigma);
-        EXPECT_NEAR(weighted.theta, one.theta, 1e-14);
-        const double alpha = random.uniform(0.01, 0.99);
-        const StepSizes two = theorem2_steps(n, alpha, R, gamma, lambda, 0.5);
-        EXPECT_NEAR(two.tau * two.sigma * R * R / (alpha * alpha), 0.25, 1e-14);
-        EXPECT_NEAR(two.theta, 1 - 1 / (n / (1 - alpha) + n / (2 * two.sigma * gamma)), 1e-14);
-    }
-}
-
-TEST(SpdcSteps, ThetaIsOneWithoutSmoothnessOrStrongConvexity) {
-    EXPECT_EQ(theta_for(4, 8, 2, 0.5, 0.5, 0, 1), 1);
-    EXPECT_EQ(theta_for(4, 8, 2, 0.5, 0.5, 1, 0), 1);
-    EXPECT_EQ(theta_for(4, 8, 2, 0.5, 0.5, 1, 1), 1 - 1.0 / 8);
-}
-
-TEST(SpdcSteps, BestAlphaMinimisesThetaOfTheorem2) {
-    EXPECT_DOUBLE_EQ(best_alpha(16, 1, 1, 1, 1), 1.0 / 3); // (n/kappa)^(1/4) = 2
-    EXPECT_DOUBLE_EQ(best_alpha(400, 1, 2, 1, 0.01), 0.5); // kappa = n
-    EXPECT_DOUBLE_EQ(best_alpha(32, 2, 1, 1, 1), 1.0 / 3);
-    for (const double n : {3.0, 100.0, 1e5}) {
-        for (const double lambda : {1e-7, 1e-2, 1.0}) {
-            const double best = best_alpha(n, 1, 1.5, 2, lambda);
-            const double theta = theorem2_steps(n, best, 1.5, 2, lambda, 0.5).theta;
-            for (const double factor : {0.8, 0.99, 1.01, 1.2}) {
-                const double other = std::min(best * factor, 0.999999);
-                EXPECT_LE(theta, theorem2_steps(n, other, 1.5, 2, lambda, 0.5).theta + 1e-15);
-            }
-        }
-    }
-}
-
-// --- the sampler ---
-
-std::vector<double> growing_norms(std::int64_t n) {
-    std::vector<double> norms;
-    for (std::int64_t i = 0; i < n; ++i)
-        norms.push_back(i % 4 == 3 ? 0 : 1 + static_cast<double>(i * i % 7));
-    return norms;
-}
-
 constexpr Sampling all_samplings[] = {Sampling::uniform, Sampling::weighted, Sampling::permutation};
-
-TEST(SpdcSampler, DrawsEachRowAsOftenAsItsProbabilitySays) {
-    constexpr int draws = 60000;
-    for (const Sampling sampling : all_samplings) {
-        for (const std::int64_t m : {1, 2, 3, 7, 11}) {
-            constexpr std::int64_t n = 11;
-            Sampler sampler(sampling, n, m, 5, growing_norms(n), 0.6);
-            std::vector<double> counts(n, 0);
-            std::vector<std::int64_t> batch(static_cast<std::size_t>(m));
-            double total = 0;
-            for (int t = 0; t < draws; ++t) {
-                sampler.draw(batch);
-                for (const std::int64_t k : batch)
-                    ++counts[static_cast<std::size_t>(k)];
-            }
-            for (std::int64_t k = 0; k < n; ++k) {
-                const double q = sampler.probability(k);
-                total += q;
-                // five standard deviations of a binomial; permutations spread less
-                EXPECT_NEAR(counts[static_cast<std::size_t>(k)] / draws, q, 5 * std::sqrt(q * (1 - q) / draws) + 1e-12)
-                    << to_string(sampling) << ", m = " << m << ", row " << k;
-            }
-            EXPECT_NEAR(total, static_cast<double>(m), 1e-12);
-        }
-    }
-}
-
-TEST(SpdcSampler, FillsEveryBatchWithDistinctRows) {
-    for (const Sampling sampling : all_samplings) {
-        for (const std::int64_t m : {1, 2, 4, 7, 9, 10}) { // 10 rows: most do not divide
-            Sampler sampler(sampling, 10, m, 9, growing_norms(10), 0.5);
-            std::vector<std::int64_t> batch(static_cast<std::size_t>(m));
-            for (int t = 0; t < 500; ++t) {
-                sampler.draw(batch);
-                EXPECT_EQ(std::set<std::int64_t>(batch.begin(), batch.end()).size(), batch.size());
-                for (const std::int64_t k : batch) {
-                    EXPECT_GE(k, 0);
-                    EXPECT_LT(k, 10);
-                }
-            }
-        }
-    }
-}
-
-TEST(SpdcSampler, PermutationTakesEveryRowOncePerPassInANewOrder) {
-    Sampler sampler(Sampling::permutation, 12, 1, 2, {}, 0);
-    std::set<std::vector<std::int64_t>> orders;
-    for (int pass = 0; pass < 20; ++pass) {
-        std::vector<std::int64_t> order(12);
-        for (std::int64_t &k : order)
-            sampler.draw({&k, 1});
-        EXPECT_EQ(std::set<std::int64_t>(order.begin(), order.end()).size(), 12U);
-        orders.insert(order);
-    }
-    EXPECT_EQ(orders.size(), 20U);
-}
-
-TEST(SpdcSampler, PermutedBatchesLoseNoRowWhereTheyStraddleTwoPasses) {
-    // The j-th permutation's rows are all used before any row is used j + 1 times: visits never differ by more than one
-    // at the end of a pass, nor by more than two inside.
-    for (const std::int64_t m : {2, 3, 4, 7, 9}) {
-        Sampler sampler(Sampling::permutation, 10, m, 4, {}, 0);
-        std::vector<int> visits(10, 0);
-        std::vector<std::int64_t> batch(static_cast<std::size_t>(m));
-        for (int t = 1; t <= 300; ++t) {
-            sampler.draw(batch);
-            for (const std::int64_t k : batch)
-                ++visits[static_cast<std::size_t>(k)];
-            const auto [least, most] = std::minmax_element(visits.begin(), visits.end());
-            EXPECT_LE(*most - *least, t * m % 10 == 0 ? 0 : 2) << "m = " << m << ", batch " << t;
-        }
-    }
-}
-
-TEST(SpdcSampler, WeightsRowsAsEquationNonuniformProbSays) {
-    const std::vector<double> norms{1, 2, 5};
-    const Sampler one(Sampling::weighted, 3, 1, 1, norms, 0.25);
-    for (std::int64_t k = 0; k < 3; ++k) {
-        EXPECT_NEAR(one.probability(k), 0.75 / 3 + 0.25 * norms[static_cast<std::size_t>(k)] / 8, 1e-15);
-    }
-    EXPECT_FALSE(Sampler(Sampling::uniform, 3, 1, 1, norms, 0.25).is_weighted());
-    EXPECT_NEAR(Sampler(Sampling::uniform, 3, 2, 1, norms, 0.25).probability(0), 2.0 / 3, 1e-15);
-}
-
-// --- iterate for iterate ---
 
 Spdc spdc_of(std::int64_t batch_size, Sampling sampling = Sampling::uniform) {
     Spdc options;
@@ -251,14 +85,14 @@ class Twin {
             order.push_back(batches.back().front());
         }
         std::vector<double> q;
-        for (std::int64_t k = 0; k < problem_.rows(); ++k)
-            q.push_back(sampler.probability(k));
+        for (std::int64_t k = 0; k < problem_.rows(); ++k) q.push_back(sampler.probability(k));
         Iterates start;
         start.x.assign(p.d(), 0.0);
         if (problem_.intercept() == Intercept::free) start.x.back() = start_intercept_ / column_;
         Iterates end;
         if (options_.batch_size == 1) {
-            end = sampler.is_weighted() ? algorithm3(p, order, q, steps(), start) : algorithm1(p, order, steps(), start);
+            end =
+                sampler.is_weighted() ? algorithm3(p, order, q, steps(), start) : algorithm1(p, order, steps(), start);
         } else {
             end = sampler.is_weighted() ? algorithm2_weighted(p, batches, q, steps(), start)
                                         : algorithm2(p, batches, steps(), start);
@@ -279,8 +113,8 @@ class Twin {
         const auto value = [&](double t) {
             double sum = 0;
             for (std::int64_t i = 0; i < problem_.rows(); ++i) {
-                sum -= problem_.importance(i) *
-                       problem_.loss().value(t, problem_.targets()[static_cast<std::size_t>(i)]);
+                sum -=
+                    problem_.importance(i) * problem_.loss().value(t, problem_.targets()[static_cast<std::size_t>(i)]);
             }
             return sum;
         };
@@ -326,7 +160,7 @@ class Twin {
 
 /// The largest difference, over the largest entry.
 double relative_difference(const std::vector<double> &a, const std::vector<double> &b) {
-    double difference = 0, size = 1e-300;
+    double difference = 0, size = 1e-6; // a zero vector is compared to that
     for (std::size_t j = 0; j < a.size(); ++j) {
         difference = std::max(difference, std::fabs(a[j] - b[j]));
         size = std::max(size, std::fabs(b[j]));
@@ -351,8 +185,8 @@ void expect_equals_twin(const Problem &problem, const Spdc &options, int iterati
     const Point expected = twin.run(iterations), found = point_of(undisturbed);
     EXPECT_LE(relative_difference(found.x, expected.x), tolerance) << "undisturbed";
     EXPECT_LE(relative_difference(found.y, expected.y), tolerance) << "undisturbed";
-    EXPECT_NEAR(undisturbed.passes(), iterations * static_cast<double>(options.batch_size) / static_cast<double>(problem.rows()),
-                1e-9);
+    EXPECT_NEAR(undisturbed.passes(),
+                iterations * static_cast<double>(options.batch_size) / static_cast<double>(problem.rows()), 1e-9);
 }
 
 struct Penalty {
@@ -419,7 +253,8 @@ TEST(SpdcIterates, EqualTheEagerOnesForEveryStorageSamplingBatchWeightAndInterce
                     const Problem problem(data, SmoothedHinge{}, g, with_intercept(intercept));
                     for (const Sampling sampling : all_samplings) {
                         for (const std::int64_t m : {1, 2, 7, 24}) {
-                            SCOPED_TRACE(std::string(g.name()) + ", storage " + std::to_string(static_cast<int>(storage)) +
+                            SCOPED_TRACE(std::string(g.name()) + ", storage " +
+                                         std::to_string(static_cast<int>(storage)) +
                                          (weighted ? ", weighted, " : ", ") + std::string(to_string(intercept)) + ", " +
                                          std::string(to_string(sampling)) + ", m = " + std::to_string(m));
                             expect_equals_twin(problem, spdc_of(m, sampling), 60);
@@ -453,8 +288,7 @@ TEST(SpdcIterates, EqualTheEagerOnesOnFeaturesThatAreSeenOnceInThousandsOfIterat
         rows[11] = {1, 2, 0};
         rows[4321] = {0, -1, 1};
         std::vector<double> targets;
-        for (std::size_t i = 0; i < rows.size(); ++i)
-            targets.push_back(i % 3 == 0 ? 1 : -0.5);
+        for (std::size_t i = 0; i < rows.size(); ++i) targets.push_back(i % 3 == 0 ? 1 : -0.5);
         const Problem problem = make_problem(rows, targets, Squared{}, g);
         expect_equals_twin(problem, spdc_of(1, Sampling::permutation), 15000, 1e-9);
     }
@@ -469,8 +303,7 @@ TEST(SpdcIterates, OfMiniBatchesOfOneAreThoseOfTheSerialMethod) {
     const StepSizes steps = theorem1_steps(24, 1, R, 1, 0.01, 0.5);
     Sampler sampler(Sampling::uniform, 24, 1, 1, {}, 0);
     Batches batches(200, {0});
-    for (auto &batch : batches)
-        sampler.draw(batch);
+    for (auto &batch : batches) sampler.draw(batch);
     const Iterates expected = algorithm2(dense_copy(problem), batches, {steps.tau, steps.sigma, steps.theta});
     SpdcMethod method(problem, {}, {});
     advance(method, problem, {}, 200);
@@ -524,28 +357,24 @@ TEST(SpdcIterates, OfAMiniBatchAreThoseWorkedOutByHand) {
     EXPECT_NEAR(point.y[1], 5.0 / 8, 1e-15);
 }
 
-// --- threads and cost ---
-
 TEST(SpdcThreads, GiveTheSameBitsWhateverTheirNumber) {
     for (const Storage storage : {Storage::csr_float, Storage::dense_double}) {
-        for (const Intercept intercept : {Intercept::none, Intercept::free, Intercept::penalized}) {
+        for (const Intercept intercept : {Intercept::none, Intercept::free}) {
             for (const Sampling sampling : all_samplings) {
                 const Dataset data =
                     tiny_dataset({.rows = 40, .columns = 23, .density = 0.25, .weighted = true}, storage);
                 const Problem problem(data, Logistic{}, ElasticNet{0.003, 0.01}, with_intercept(intercept));
-                for (const std::int64_t m : {2, 9, 40}) {
+                for (const std::int64_t m : {9, 40}) {
                     const Spdc options = spdc_of(m, sampling);
                     Point one;
                     for (const int threads : {1, 2, 3, 5}) {
                         SpdcMethod method(problem, options, context_of(1, threads));
                         EXPECT_EQ(method.threads(), threads);
-                        for (int block = 0; block < 4; ++block)
-                            advance(method, problem, options, 6);
+                        for (int block = 0; block < 2; ++block) advance(method, problem, options, 8);
                         const Point point = point_of(method);
                         if (threads == 1) one = point;
                         EXPECT_EQ(point.x, one.x) << threads << " threads";
                         EXPECT_EQ(point.y, one.y) << threads << " threads";
-                        EXPECT_EQ(method.coordinates_touched() > 0, true);
                     }
                 }
             }
@@ -590,11 +419,10 @@ TEST(SpdcCost, OfAPassIsTheNonZerosWhateverTheDimension) {
     }
 }
 
-// --- the steps as printed ---
-
-/// The average of |x - x*|^2 + |y - y*|^2 over seeds, after so many iterations, on n = 2, d = 1, a = (1, 1), lambda = 1e-4.
+/// n = 2, d = 1, a = (1, 1), lambda = 1e-4
 Problem counterexample() { return make_problem({{1}, {1}}, {1, -0.5}, Squared{}, L2{1e-4}); }
 
+/// The average of |x - x*|^2 + |y - y*|^2 over seeds, after so many iterations.
 double mean_square_distance(double step_scale, int iterations) {
     const Problem problem = counterexample();
     const double x = 0.25 / (1 + 1e-4); // (1/2)((x-1) + (x+1/2)) + lambda x = 0
@@ -621,13 +449,15 @@ TEST(PrintedSteps, DivergeInMeanSquareOnTwoEqualRowsWhereHalfOfThemContract) {
 }
 
 TEST(PrintedSteps, EndAsAFailureWhereHalfOfThemConverge) {
-    const Stopping stopping{.tolerance = 1e-8, .max_passes = 3000};
+    const Stopping stopping{.tolerance = 1e-6, .max_passes = 1500};
+    Spdc printed;
+    printed.step_scale = 1;
     for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-        Spdc options;
-        options.step_scale = 1;
-        const Result printed = solve(counterexample(), options, stopping, context_of(seed));
-        EXPECT_FALSE(printed.converged()) << to_string(printed.stop_reason) << " after " << printed.passes;
-        EXPECT_TRUE(printed.stop_reason == StopReason::numerical_failure || printed.stop_reason == StopReason::pass_limit);
+        const Result bad = solve(counterexample(), printed, stopping, context_of(seed));
+        EXPECT_FALSE(bad.converged());
+        EXPECT_GT(bad.worst().relative_gap, 0.1); // the best point is an early one
+        EXPECT_TRUE(bad.stop_reason == StopReason::numerical_failure || bad.stop_reason == StopReason::pass_limit)
+            << to_string(bad.stop_reason);
         EXPECT_TRUE(solve(counterexample(), Spdc{}, stopping, context_of(seed)).converged());
     }
 }

@@ -31,8 +31,7 @@ TEST(Trace, JsonLinesAreJson) {
     write_trace(points, folder.file("t.jsonl"));
     std::istringstream lines(read_file(folder.file("t.jsonl")));
     std::vector<nlohmann::json> objects;
-    for (std::string line; std::getline(lines, line);)
-        objects.push_back(nlohmann::json::parse(line));
+    for (std::string line; std::getline(lines, line);) objects.push_back(nlohmann::json::parse(line));
     ASSERT_EQ(objects.size(), 2u);
     EXPECT_TRUE(objects[0]["gap"].is_null()); // JSON has no infinity
     EXPECT_EQ(objects[1]["passes"], 2.5);

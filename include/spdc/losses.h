@@ -102,7 +102,8 @@ struct Absolute : ClippedShift<Absolute> {
 struct Huber : ClippedShift<Huber> {
     static constexpr std::string_view name = "huber";
     static constexpr Task task = Task::regression;
-    double delta = 1;
+    double delta;
+    explicit Huber(double at_ = 1) : delta(at_) {}
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"delta", "residual at which huber turns from a parabola into a line", 0, finite, Bound::open},
               self.delta);
@@ -128,7 +129,8 @@ struct Huber : ClippedShift<Huber> {
 struct EpsilonInsensitive : ClippedShift<EpsilonInsensitive> {
     static constexpr std::string_view name = "epsilon_insensitive";
     static constexpr Task task = Task::regression;
-    double epsilon = 0.1;
+    double epsilon;
+    explicit EpsilonInsensitive(double width_ = 0.1) : epsilon(width_) {}
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"epsilon", "residuals up to epsilon cost nothing", 0, finite}, self.epsilon);
     }
@@ -155,7 +157,8 @@ struct EpsilonInsensitive : ClippedShift<EpsilonInsensitive> {
 struct SquaredEpsilonInsensitive : ClippedShift<SquaredEpsilonInsensitive> {
     static constexpr std::string_view name = "squared_epsilon_insensitive";
     static constexpr Task task = Task::regression;
-    double epsilon = 0.1;
+    double epsilon;
+    explicit SquaredEpsilonInsensitive(double width_ = 0.1) : epsilon(width_) {}
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"epsilon", "residuals up to epsilon cost nothing", 0, finite}, self.epsilon);
     }
@@ -179,7 +182,8 @@ struct SquaredEpsilonInsensitive : ClippedShift<SquaredEpsilonInsensitive> {
 struct Quantile : ClippedShift<Quantile> {
     static constexpr std::string_view name = "quantile";
     static constexpr Task task = Task::regression;
-    double quantile = 0.5;
+    double quantile;
+    explicit Quantile(double which_ = 0.5) : quantile(which_) {}
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"quantile", "which quantile to fit, strictly between 0 and 1", 0, 1, Bound::open}, self.quantile);
     }
@@ -267,7 +271,8 @@ struct Hinge : ClippedShift<Hinge> {
 struct SmoothedHinge : ClippedShift<SmoothedHinge> {
     static constexpr std::string_view name = "smoothed_hinge";
     static constexpr Task task = Task::classification;
-    double smoothing = 1;
+    double smoothing;
+    explicit SmoothedHinge(double width_ = 1) : smoothing(width_) {}
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"gamma", "width of the rounded corner of smoothed_hinge", 0, finite, Bound::open}, self.smoothing);
     }

@@ -32,10 +32,10 @@ struct ProblemOptions {
     Intercept intercept = Intercept::none;
 
     /// Multiplies the penalty of each feature; 0: not penalised. Empty: all 1. The intercept has none.
-    std::vector<double> penalty_factors;
+    std::vector<double> penalty_factors = {};
 
     /// Classification: multiplies the weight of every row with that label. Keys are labels as the data spell them.
-    std::map<std::string, double> class_weights;
+    std::map<std::string, double> class_weights = {};
 
     /// Classification: weights n / (classes * rows of the class), in row weights; excludes class_weights.
     bool balanced = false;

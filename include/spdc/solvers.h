@@ -41,12 +41,12 @@ struct Spdc {
 
     Sampling sampling = Sampling::uniform;
     std::int64_t batch_size = 1;
-    std::optional<double> alpha;
+    std::optional<double> alpha = {};
     double step_scale = 0.5;
-    std::optional<double> tau;
-    std::optional<double> sigma;
-    std::optional<double> theta;
-    std::optional<double> perturbation;
+    std::optional<double> tau = {};
+    std::optional<double> sigma = {};
+    std::optional<double> theta = {};
+    std::optional<double> perturbation = {};
 
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"sampling", "how rows are picked: uniform, weighted by row norm, or permutation"}, self.sampling);
@@ -108,7 +108,7 @@ AnySolver make_solver(std::string_view name);
 
 /// The rare things.
 struct SolveContext {
-    Observer observer;                            // sees every certification
+    Observer observer = {};                       // sees every certification
     const std::atomic<bool> *interrupt = nullptr; // set by a signal handler or another thread: stop soon
     std::uint64_t seed = 1;
     int threads = 1;

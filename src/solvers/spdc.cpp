@@ -81,7 +81,8 @@ SpdcMethod::SpdcMethod(const Problem &problem, const Spdc &options, const SolveC
         delta_x_ = problem.is_strongly_convex() ? 0 : *options_.perturbation;
     }
     set_steps();
-    const double alpha = options_.alpha.value_or(best_alpha(static_cast<double>(n_), static_cast<double>(m_), Rbar_, gamma_, lambda_));
+    const double alpha =
+        options_.alpha.value_or(best_alpha(static_cast<double>(n_), static_cast<double>(m_), Rbar_, gamma_, lambda_));
     sampler_.emplace(options_.sampling, n_, m_, context.seed, norms_, alpha);
     if (m_ == 1) {
         for (std::int64_t &k : upcoming_) sampler_->draw({&k, 1});
@@ -115,7 +116,8 @@ void SpdcMethod::set_steps() {
     const double n = static_cast<double>(n_), m = static_cast<double>(m_);
     gamma_ = gamma > 0 ? gamma : (lambda > 0 ? ratio_ * lambda : ratio_);
     lambda_ = lambda > 0 ? lambda : gamma_ / ratio_;
-    if (options_.perturbation && *options_.perturbation > 0) { // corollary 3: gamma = lambda = delta where they are missing
+    if (options_.perturbation &&
+        *options_.perturbation > 0) { // corollary 3: gamma = lambda = delta where they are missing
         if (gamma == 0) gamma_ = *options_.perturbation;
         if (lambda == 0) lambda_ = *options_.perturbation;
     }
@@ -175,7 +177,8 @@ void SpdcMethod::certified(const Certifier &certifier) {
     const Certificate &now = certifier.certificate();
     double x2 = 0, y2 = 0;
     for (std::int64_t j = 0; j < d_; ++j) x2 += w_[at(j)].x * w_[at(j)].x;
-    for (std::int64_t i = 0; i < n_; ++i) y2 += problem_.importance(i) * y_[at(i)] * y_[at(i)] / static_cast<double>(n_);
+    for (std::int64_t i = 0; i < n_; ++i)
+        y2 += problem_.importance(i) * y_[at(i)] * y_[at(i)] / static_cast<double>(n_);
     const double lipschitz = problem_.loss().lipschitz();
     const auto shrink = [](double delta, double limit) { return 0.5 * (delta > 0 ? std::min(delta, limit) : limit); };
     if (!smooth && lipschitz < infinity) delta_y_ = shrink(delta_y_, now.gap / (4 * lipschitz * lipschitz));
@@ -194,7 +197,8 @@ void SpdcMethod::advance(double passes) {
     const double iterations = std::ceil(passes * static_cast<double>(n_) / static_cast<double>(m_) - 1e-9);
     const std::int64_t count = std::max<std::int64_t>(1, static_cast<std::int64_t>(iterations));
     if (m_ == 1) {
-        std::visit([&](const auto &matrix, const auto &step) { run_rows(matrix, step, count); }, problem_.matrix(), step_);
+        std::visit([&](const auto &matrix, const auto &step) { run_rows(matrix, step, count); }, problem_.matrix(),
+                   step_);
     } else {
         run_batches(count);
     }

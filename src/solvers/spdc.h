@@ -72,7 +72,16 @@ class SpdcMethod final : public Method {
     template <class Matrix, class Step>
     void run_rows(const Matrix &matrix, const Step &step, std::int64_t iterations) noexcept;
     void run_batches(std::int64_t iterations);
-    template <class Matrix, class Step> void run_batches(const Matrix &matrix, const Step &step, std::int64_t iterations);
+    template <class Matrix, class Step>
+    void run_batches(const Matrix &matrix, const Step &step, std::int64_t iterations);
+    template <class Matrix, class Step>
+    void run_dense_batches(const Matrix &matrix, const Step &step, std::int64_t iterations);
+    template <class Matrix>
+    std::int64_t run_part(const Matrix &matrix, std::span<const std::int64_t> part, std::span<const std::int64_t> after,
+                          const std::vector<double> &xbar, std::vector<double> &sums) noexcept;
+    template <class Step>
+    double finish_column(const Step &step, std::int64_t j, const std::vector<std::vector<double>> &sums) noexcept;
+    template <class Matrix> void prefetch_row(const Matrix &matrix, std::int64_t k) const noexcept;
     template <class Matrix> std::vector<std::int64_t> column_shares(const Matrix &matrix) const;
 
     /// The dual update at prediction z: y_k moves, and the return value is importance times the move.
@@ -85,16 +94,16 @@ class SpdcMethod final : public Method {
     int threads_ = 1;
     double column_ = 0; // value of the intercept's column; 0 without intercept
     double R_ = 1, Rbar_ = 1;
-    double gamma_ = 0, lambda_ = 0;     // as the step sizes see them
-    double delta_x_ = 0, delta_y_ = 0;  // perturbation, section 3
-    double ratio_ = 1;                  // gamma_ / lambda_ where one of them is ours to choose
+    double gamma_ = 0, lambda_ = 0;    // as the step sizes see them
+    double delta_x_ = 0, delta_y_ = 0; // perturbation, section 3
+    double ratio_ = 1;                 // gamma_ / lambda_ where one of them is ours to choose
     RatioSearch search_;
     StepSizes steps_{};
     AnyStep step_;
     AnyRegularizer intercept_regularizer_;
     std::optional<Sampler> sampler_;
-    std::array<std::int64_t, 2> upcoming_{}; // rows drawn ahead, so that memory can be fetched ahead
-    std::vector<double> norms_; // sqrt(importance) |a_i|, intercept's column included
+    std::array<std::int64_t, 2> upcoming_{};                   // rows drawn ahead, so that memory can be fetched ahead
+    std::vector<double> norms_;                                // sqrt(importance) |a_i|, intercept's column included
     std::vector<Coordinate, HugePageAllocator<Coordinate>> w_; // the features, then the intercept
     std::vector<double> y_;
     std::vector<Increment> increments_;       // of a mini-batch

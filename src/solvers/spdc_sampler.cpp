@@ -56,8 +56,12 @@ void Sampler::draw_uniform(std::span<std::int64_t> batch) {
         batch[0] = random_.below(n);
         return;
     }
+    for (std::size_t p = 0; p < batch.size(); ++p) { // first where to swap, so that memory is on its way
+        batch[p] = static_cast<std::int64_t>(p) + random_.below(n - static_cast<std::int64_t>(p));
+        __builtin_prefetch(&order_[static_cast<std::size_t>(batch[p])], 1);
+    }
     for (std::size_t p = 0; p < batch.size(); ++p) {
-        std::swap(order_[p], order_[p + static_cast<std::size_t>(random_.below(n - static_cast<std::int64_t>(p)))]);
+        std::swap(order_[p], order_[static_cast<std::size_t>(batch[p])]);
         batch[p] = order_[p];
     }
 }

@@ -13,7 +13,8 @@ class Sampler {
   public:
     /// `norms` are needed for weighted sampling only: row k weighs (1 - alpha)/size + alpha norm_k/sum in its group. Weighted
     /// batches take one row from each of m groups, dealt out by norm so that the groups are alike.
-    Sampler(Sampling sampling, std::int64_t n, std::int64_t m, std::uint64_t seed, std::span<const double> norms, double alpha);
+    Sampler(Sampling sampling, std::int64_t n, std::int64_t m, std::uint64_t seed, std::span<const double> norms,
+            double alpha);
 
     void draw(std::span<std::int64_t> batch);
 

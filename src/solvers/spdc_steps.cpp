@@ -11,11 +11,13 @@ StepSizes theorem1_steps(double n, double m, double R, double gamma, double lamb
 }
 
 StepSizes theorem2_steps(double n, double alpha, double Rbar, double gamma, double lambda, double scale) {
-    return {scale * alpha / Rbar * std::sqrt(gamma / (n * lambda)), scale * alpha / Rbar * std::sqrt(n * lambda / gamma),
+    return {scale * alpha / Rbar * std::sqrt(gamma / (n * lambda)),
+            scale * alpha / Rbar * std::sqrt(n * lambda / gamma),
             1 - 1 / (n / (1 - alpha) + Rbar / alpha * std::sqrt(n / (lambda * gamma)))};
 }
 
-StepSizes weighted_batch_steps(double n, double m, double Rq, double slowest, double gamma, double lambda, double scale) {
+StepSizes weighted_batch_steps(double n, double m, double Rq, double slowest, double gamma, double lambda,
+                               double scale) {
     const StepSizes steps = theorem1_steps(n, m, Rq, gamma, lambda, scale);
     return {steps.tau, steps.sigma, theta_for(slowest, n, m, steps.tau, steps.sigma, gamma, lambda)};
 }

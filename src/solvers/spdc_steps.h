@@ -16,7 +16,8 @@ StepSizes theorem2_steps(double n, double alpha, double Rbar, double gamma, doub
 
 /// Weighted mini-batches, which the paper leaves out: row k is in the batch with probability q_k; Rq = max_k m |a_k| / (n q_k),
 /// and `slowest` = max_k 1/q_k. Derived in docs/paper_notes.md.
-StepSizes weighted_batch_steps(double n, double m, double Rq, double slowest, double gamma, double lambda, double scale);
+StepSizes weighted_batch_steps(double n, double m, double Rq, double slowest, double gamma, double lambda,
+                               double scale);
 
 /// The alpha that makes theorem 2's theta smallest, section 4: 1 / (1 + (n / (m kappa))^(1/4)), kappa = Rbar^2/(lambda gamma).
 double best_alpha(double n, double m, double Rbar, double gamma, double lambda);

@@ -27,8 +27,7 @@ inline double golden_section(const std::function<double(double)> &f, double lowe
         }
     }
     double best = 0.5 * (lower + upper);
-    for (const double x : {lower, upper, left, right})
-        best = f(x) > f(best) ? x : best;
+    for (const double x : {lower, upper, left, right}) best = f(x) > f(best) ? x : best;
     return best;
 }
 
@@ -49,8 +48,7 @@ inline double scalar_search(const std::function<double(double)> &f, Interval dom
     }
     const double inside = golden_section(f, lower, upper);
     double best = start;
-    for (const double x : {lower, upper, inside})
-        best = f(x) > f(best) ? x : best;
+    for (const double x : {lower, upper, inside}) best = f(x) > f(best) ? x : best;
     return best;
 }
 
@@ -89,19 +87,16 @@ inline DenseProblem dense_copy(const Problem &problem, double intercept_size = 1
         dense.b.push_back(problem.targets()[static_cast<std::size_t>(i)]);
         dense.omega.push_back(problem.importance(i));
     }
-    for (std::int64_t j = 0; j < problem.dimension(); ++j)
-        dense.g.push_back(problem.regularizer(j));
+    for (std::int64_t j = 0; j < problem.dimension(); ++j) dense.g.push_back(problem.regularizer(j));
     if (problem.has_intercept()) {
-        for (auto &row : dense.a)
-            row.push_back(intercept_size);
+        for (auto &row : dense.a) row.push_back(intercept_size);
     }
     return dense;
 }
 
 inline long double dot(const std::vector<double> &a, const std::vector<double> &x) {
     long double sum = 0;
-    for (std::size_t j = 0; j < a.size(); ++j)
-        sum += static_cast<long double>(a[j]) * x[j];
+    for (std::size_t j = 0; j < a.size(); ++j) sum += static_cast<long double>(a[j]) * x[j];
     return sum;
 }
 
@@ -110,8 +105,7 @@ inline std::vector<double> combine(const DenseProblem &p, const std::vector<doub
     std::vector<double> u;
     for (std::size_t j = 0; j < p.d(); ++j) {
         long double sum = 0;
-        for (std::size_t i = 0; i < p.n(); ++i)
-            sum += static_cast<long double>(p.omega[i]) * y[i] * p.a[i][j];
+        for (std::size_t i = 0; i < p.n(); ++i) sum += static_cast<long double>(p.omega[i]) * y[i] * p.a[i][j];
         u.push_back(static_cast<double>(sum / static_cast<long double>(p.n())));
     }
     return u;
@@ -122,8 +116,7 @@ inline long double primal(const DenseProblem &p, const std::vector<double> &x) {
     for (std::size_t i = 0; i < p.n(); ++i) {
         losses += static_cast<long double>(p.omega[i]) * p.loss.value(static_cast<double>(dot(p.a[i], x)), p.b[i]);
     }
-    for (std::size_t j = 0; j < p.d(); ++j)
-        penalty += p.g[j].value(x[j]);
+    for (std::size_t j = 0; j < p.d(); ++j) penalty += p.g[j].value(x[j]);
     return losses / static_cast<long double>(p.n()) + penalty;
 }
 
@@ -133,8 +126,7 @@ inline long double dual(const DenseProblem &p, const std::vector<double> &y) {
     for (std::size_t i = 0; i < p.n(); ++i) {
         losses += static_cast<long double>(p.omega[i]) * p.loss.conjugate(y[i], p.b[i]);
     }
-    for (std::size_t j = 0; j < p.d(); ++j)
-        penalty += p.g[j].conjugate(-u[j]);
+    for (std::size_t j = 0; j < p.d(); ++j) penalty += p.g[j].conjugate(-u[j]);
     return -losses / static_cast<long double>(p.n()) - penalty;
 }
 
@@ -268,17 +260,14 @@ inline Iterates algorithm2_weighted(const DenseProblem &p, const Batches &batche
 /// tau sigma |A|^2/n <= 1; the Frobenius norm stands for |A|.
 inline Iterates slow_optimum(const DenseProblem &p, int iterations = 20000) {
     long double norm = 0;
-    for (std::size_t i = 0; i < p.n(); ++i)
-        norm += p.omega[i] * dot(p.a[i], p.a[i]);
+    for (std::size_t i = 0; i < p.n(); ++i) norm += p.omega[i] * dot(p.a[i], p.a[i]);
     const auto length = static_cast<double>(std::sqrt(norm / static_cast<long double>(p.n())));
     double lambda = infinity;
-    for (const AnyRegularizer &g : p.g)
-        lambda = std::min(lambda, g.strong_convexity());
+    for (const AnyRegularizer &g : p.g) lambda = std::min(lambda, g.strong_convexity());
     const double gamma = p.loss.gamma();
     const double balance = lambda > 0 && gamma > 0 ? std::sqrt(gamma / lambda) : 1;
     std::vector<std::int64_t> all;
-    for (std::size_t i = 0; i < p.n(); ++i)
-        all.push_back(static_cast<std::int64_t>(i));
+    for (std::size_t i = 0; i < p.n(); ++i) all.push_back(static_cast<std::int64_t>(i));
     return algorithm2(p, Batches(static_cast<std::size_t>(iterations), all),
                       {.tau = balance / length, .sigma = 1 / (balance * length), .theta = 1});
 }
@@ -294,8 +283,7 @@ inline Square product(const Square &a, const Square &b) {
     for (std::size_t i = 0; i < a.size(); ++i) {
         for (std::size_t k = 0; k < a.size(); ++k) {
             if (a[i][k] == 0) continue;
-            for (std::size_t j = 0; j < a.size(); ++j)
-                c[i][j] += a[i][k] * b[k][j];
+            for (std::size_t j = 0; j < a.size(); ++j) c[i][j] += a[i][k] * b[k][j];
         }
     }
     return c;
@@ -317,16 +305,12 @@ inline Square iteration_matrix(const Rows &a, std::size_t k, double lambda, doub
     Square next = zeros(size);
     for (std::size_t j = 0; j < d; ++j) {
         next[j][j] = 1;
-        for (std::size_t i = 0; i < n; ++i)
-            next[j][2 * d + i] -= steps.tau * a[i][j] / static_cast<double>(n);
-        for (std::size_t c = 0; c < size; ++c)
-            next[j][c] -= steps.tau * a[k][j] * increment[c];
-        for (std::size_t c = 0; c < size; ++c)
-            next[j][c] /= 1 + lambda * steps.tau;
+        for (std::size_t i = 0; i < n; ++i) next[j][2 * d + i] -= steps.tau * a[i][j] / static_cast<double>(n);
+        for (std::size_t c = 0; c < size; ++c) next[j][c] -= steps.tau * a[k][j] * increment[c];
+        for (std::size_t c = 0; c < size; ++c) next[j][c] /= 1 + lambda * steps.tau;
         next[d + j][j] = 1;
     }
-    for (std::size_t i = 0; i < n; ++i)
-        next[2 * d + i][2 * d + i] = 1;
+    for (std::size_t i = 0; i < n; ++i) next[2 * d + i][2 * d + i] = 1;
     next[2 * d + k] = y_next;
     return next;
 }
@@ -337,8 +321,7 @@ inline Square second_moment_matrix(const std::vector<Square> &moves) {
     const std::size_t size = moves.front().size();
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
     for (std::size_t p = 0; p < size; ++p) {
-        for (std::size_t q = p; q < size; ++q)
-            pairs.push_back({p, q});
+        for (std::size_t q = p; q < size; ++q) pairs.push_back({p, q});
     }
     Square moment = zeros(pairs.size());
     for (const Square &m : moves) {
@@ -360,13 +343,11 @@ inline double spectral_radius(Square t) {
     for (int k = 0; k < 40; ++k) {
         double largest = 0;
         for (const auto &row : t) {
-            for (const double v : row)
-                largest = std::max(largest, std::fabs(v));
+            for (const double v : row) largest = std::max(largest, std::fabs(v));
         }
         if (largest == 0) return 0;
         for (auto &row : t) {
-            for (double &v : row)
-                v /= largest;
+            for (double &v : row) v /= largest;
         }
         log_scale += std::log(largest) / power;
         t = product(t, t);

@@ -66,10 +66,8 @@ inline double tiny_target(const Tiny &tiny, std::int64_t row, double score, Rand
         if (tiny.labels > 2) return static_cast<double>(1 + (row < tiny.labels ? row : random.index(tiny.labels)));
         if (row < 2) return row == 0 ? -1.0 : 1.0; // both labels, whatever the seed
         return (score > 0) == (random.uniform() < 0.85) ? 1.0 : -1.0;
-    case Task::regression:
-        return coarse(score + 0.5 * random.normal() + 0.75);
-    case Task::counts:
-        return std::floor(std::fabs(score + random.normal()));
+    case Task::regression: return coarse(score + 0.5 * random.normal() + 0.75);
+    case Task::counts: return std::floor(std::fabs(score + random.normal()));
     }
     return 0;
 }
@@ -93,8 +91,7 @@ template <class Value> AnyMatrix csr(const Rows &rows) {
 template <class Value> AnyMatrix dense(const Rows &rows) {
     std::vector<Value> values;
     for (const auto &row : rows) {
-        for (const double value : row)
-            values.push_back(static_cast<Value>(value));
+        for (const double value : row) values.push_back(static_cast<Value>(value));
     }
     return DenseMatrix<Value>::own(static_cast<std::int64_t>(rows.size()),
                                    static_cast<std::int64_t>(rows.front().size()), std::move(values));
@@ -104,14 +101,10 @@ template <class Value> AnyMatrix dense(const Rows &rows) {
 
 inline AnyMatrix as_matrix(const Rows &rows, Storage storage) {
     switch (storage) {
-    case Storage::csr_float:
-        return detail::csr<float>(rows);
-    case Storage::csr_double:
-        return detail::csr<double>(rows);
-    case Storage::dense_float:
-        return detail::dense<float>(rows);
-    case Storage::dense_double:
-        return detail::dense<double>(rows);
+    case Storage::csr_float: return detail::csr<float>(rows);
+    case Storage::csr_double: return detail::csr<double>(rows);
+    case Storage::dense_float: return detail::dense<float>(rows);
+    case Storage::dense_double: return detail::dense<double>(rows);
     }
     return {};
 }
@@ -128,8 +121,7 @@ inline Dataset as_dataset(TinyData data, Storage storage = Storage::csr_double) 
 inline TinyData tiny_data(const Tiny &tiny = {}) {
     Random random(tiny.seed);
     std::vector<double> hidden;
-    for (std::int64_t j = 0; j < tiny.columns; ++j)
-        hidden.push_back(random.normal());
+    for (std::int64_t j = 0; j < tiny.columns; ++j) hidden.push_back(random.normal());
     TinyData data;
     for (std::int64_t i = 0; i < tiny.rows; ++i) {
         std::vector<double> row(static_cast<std::size_t>(tiny.columns), 0.0);
@@ -152,15 +144,13 @@ inline Dataset tiny_dataset(const Tiny &tiny = {}, Storage storage = Storage::cs
 /// A point of R^d, or of the losses' dual domains where those are given.
 inline std::vector<double> random_point(std::int64_t size, Random &random, double scale = 1) {
     std::vector<double> x;
-    for (std::int64_t j = 0; j < size; ++j)
-        x.push_back(scale * random.normal());
+    for (std::int64_t j = 0; j < size; ++j) x.push_back(scale * random.normal());
     return x;
 }
 
 inline std::vector<double> random_dual(const Problem &problem, Random &random, double scale = 1) {
     std::vector<double> y;
-    for (const double b : problem.targets())
-        y.push_back(problem.loss().domain(b).clip(scale * random.normal()));
+    for (const double b : problem.targets()) y.push_back(problem.loss().domain(b).clip(scale * random.normal()));
     return y;
 }
 
