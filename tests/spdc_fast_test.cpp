@@ -1,0 +1,203 @@
+#include "support/oracles.h"
+#include "support/problems.h"
+
+#include "random.h"
+#include "solvers/methods.h"
+#include "spdc/solvers.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+namespace spdc::tests {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// The order in which spdc_fast visits fewer rows than fit in one block: a shuffle to store them, another for every sweep.
+class VisitingOrder {
+  public:
+    VisitingOrder(std::int64_t n, std::uint64_t seed) : random_(seed), stored_(at(n)) {
+        std::iota(stored_.begin(), stored_.end(), 0);
+        shuffle(stored_);
+    }
+    std::vector<std::int64_t> next_sweep() {
+        std::vector<std::int64_t> places(stored_.size()), rows;
+        std::iota(places.begin(), places.end(), 0);
+        shuffle(places);
+        for (const std::int64_t place : places) rows.push_back(stored_[at(place)]);
+        return rows;
+    }
+
+  private:
+    void shuffle(std::vector<std::int64_t> &values) {
+        for (std::size_t i = values.size(); i > 1; --i) {
+            std::swap(values[i - 1], values[at(random_.below(static_cast<std::int64_t>(i)))]);
+        }
+    }
+    spdc::Random random_;
+    std::vector<std::int64_t> stored_;
+};
+
+/// Dual-extrapolated SPDC with theta = 1, as its equations stand: dense, eager, every coordinate every time.
+struct EagerTwin {
+    DenseProblem p;
+    double lambda, tau;
+    std::vector<double> x, y, u;
+
+    void visit(std::size_t i) {
+        const double n = static_cast<double>(p.n()), s = static_cast<double>(dot(p.a[i], x));
+        const double norm2 = p.omega[i] * static_cast<double>(dot(p.a[i], p.a[i]));
+        const double next = p.loss.dual_prox(s, y[i], 1 / (tau * norm2), p.b[i]);
+        const double move = p.omega[i] * (next - y[i]);
+        y[i] = next;
+        for (std::size_t j = 0; j < x.size(); ++j) {
+            u[j] += move / n * p.a[i][j];
+            x[j] = (x[j] - tau * (u[j] + move * p.a[i][j])) / (1 + lambda * tau);
+        }
+    }
+};
+
+double median_norm(const DenseProblem &p) {
+    std::vector<double> norms;
+    for (std::size_t i = 0; i < p.n(); ++i) norms.push_back(p.omega[i] * static_cast<double>(dot(p.a[i], p.a[i])));
+    std::nth_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2), norms.end());
+    return std::sqrt(norms[norms.size() / 2]);
+}
+
+Tiny full_rows(Task task) {
+    Tiny tiny;
+    tiny.rows = 30;
+    tiny.columns = 7;
+    tiny.density = 0.7;
+    tiny.task = task;
+    return tiny;
+}
+
+TEST(SpdcFast, EqualsTheEagerTwinIterateForIterate) {
+    const std::vector<AnyLoss> losses{SmoothedHinge{}, Squared{}, SquaredHinge{}, Huber{0.5}};
+    for (const AnyLoss &loss : losses) {
+        for (const double lambda : {1e-1, 1e-3, 1e-6}) {
+            for (const double omega : {0.5, 1.0, 3.0}) {
+                const Problem problem(tiny_dataset(full_rows(loss.task())), loss, L2{lambda});
+                SolveContext context;
+                context.seed = 5;
+                SpdcFast options;
+                options.omega = omega;
+                options.shrinking = false;
+                const auto method = make_method(problem, options, context);
+                const DenseProblem dense = dense_copy(problem);
+                const double n = static_cast<double>(dense.n());
+                const double tau = omega * std::sqrt(loss.gamma() / (lambda * n)) / median_norm(dense);
+                EagerTwin twin{dense,
+                               lambda,
+                               tau,
+                               std::vector<double>(dense.d()),
+                               std::vector<double>(dense.n()),
+                               std::vector<double>(dense.d())};
+                VisitingOrder order(problem.rows(), context.seed);
+                for (int sweep = 0; sweep < 25; ++sweep) {
+                    for (const std::int64_t i : order.next_sweep()) twin.visit(at(i));
+                    method->advance(1);
+                }
+                std::vector<double> x, y;
+                method->point(x, y);
+                double size = 0;
+                for (const double v : twin.x) size = std::max(size, std::fabs(v));
+                for (std::size_t j = 0; j < x.size(); ++j) {
+                    EXPECT_NEAR(x[j], twin.x[j], 1e-9 * size)
+                        << loss.name() << " lambda " << lambda << " omega " << omega;
+                }
+                for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], twin.y[i], 1e-9) << loss.name();
+            }
+        }
+    }
+}
+
+Result run(const Problem &problem, const AnySolver &solver, double tolerance) {
+    Stopping stopping;
+    stopping.tolerance = tolerance;
+    stopping.max_passes = 20000;
+    return solve(problem, solver, stopping);
+}
+
+TEST(SpdcFast, ReachesTheOptimumOfTheSlowMethod) {
+    for (const std::string &name : loss_names()) {
+        const AnyLoss loss = make_loss(name);
+        for (const Intercept intercept : {Intercept::none, Intercept::free, Intercept::penalized}) {
+            for (const bool weighted : {false, true}) {
+                Tiny tiny = full_rows(loss.task());
+                tiny.weighted = weighted;
+                ProblemOptions options;
+                options.intercept = intercept;
+                const Problem problem(tiny_dataset(tiny), loss, L2{0.02}, options);
+                const double tolerance = loss.gamma() > 0 ? 1e-9 : 1e-6;
+                const Result slow = run(problem, Spdc{}, tolerance);
+                for (const AnySolver &solver : {AnySolver(SpdcFast{}), AnySolver(Sdca{})}) {
+                    const Result fast = run(problem, solver, tolerance);
+                    EXPECT_TRUE(fast.converged()) << name << " intercept " << to_string(intercept) << " " << fast.solver
+                                                  << " gap " << fast.worst().relative_gap;
+                    EXPECT_NEAR(fast.worst().primal, slow.worst().primal,
+                                2 * tolerance * std::max(1.0, std::fabs(slow.worst().primal)))
+                        << name;
+                }
+            }
+        }
+    }
+}
+
+TEST(SpdcFast, ShrinkingChangesTheWayAndNotTheAnswer) {
+    for (const AnyLoss &loss : {AnyLoss(Hinge{}), AnyLoss(SmoothedHinge{}), AnyLoss(SquaredHinge{})}) {
+        Tiny tiny;
+        tiny.rows = 400;
+        tiny.columns = 30;
+        const Problem problem(tiny_dataset(tiny), loss, L2{1e-3});
+        SpdcFast with, without;
+        without.shrinking = false;
+        const Result a = run(problem, with, 1e-7), b = run(problem, without, 1e-7);
+        EXPECT_TRUE(a.converged()) << loss.name();
+        EXPECT_TRUE(b.converged()) << loss.name();
+        EXPECT_NEAR(a.worst().primal, b.worst().primal, 2e-7 * b.worst().primal) << loss.name();
+    }
+}
+
+TEST(SpdcFast, AtTheLargestOmegaIsSdca) {
+    const double lambda = 1e-4;
+    const Problem problem(tiny_dataset(full_rows(Task::classification)), SmoothedHinge{}, L2{lambda});
+    const double n = static_cast<double>(problem.rows());
+    SpdcFast end;
+    end.omega = median_norm(dense_copy(problem)) / std::sqrt(lambda * n);
+    end.shrinking = false;
+    Sdca sdca;
+    sdca.shrinking = false;
+    const Result a = run(problem, end, 1e-6), b = run(problem, sdca, 1e-6);
+    EXPECT_EQ(a.passes, b.passes);
+    EXPECT_EQ(a.weights, b.weights);
+}
+
+TEST(SpdcFast, RowsWithoutEntriesDoNotHoldTheGapOpen) {
+    TinyData data = tiny_data(full_rows(Task::classification));
+    for (double &value : data.rows[3]) value = 0;
+    for (const Intercept intercept : {Intercept::none, Intercept::free}) {
+        ProblemOptions options;
+        options.intercept = intercept;
+        const Problem problem(as_dataset(data), Logistic{}, L2{0.01}, options);
+        EXPECT_TRUE(run(problem, SpdcFast{}, 1e-8).converged());
+    }
+}
+
+TEST(SpdcFast, RefusesOtherPenaltiesInASentence) {
+    const std::vector<AnyRegularizer> refused{ElasticNet{0.1, 0.1}, Box{0, 0.1, {0, infinity}}, L2{0}};
+    for (const AnyRegularizer &g : refused) {
+        try {
+            solve(Problem(tiny_dataset(), Logistic{}, g), SpdcFast{});
+            ADD_FAILURE() << g.name() << " was taken";
+        } catch (const Error &error) {
+            EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+            EXPECT_NE(std::string(error.what()).find("l2 penalty"), std::string::npos);
+        }
+    }
+}
+
+} // namespace
+} // namespace spdc::tests
