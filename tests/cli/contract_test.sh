@@ -28,8 +28,8 @@ check "the model's primal is that of --json" test "$(field primal model)" = "$(n
 check "the trace has a header" grep -q '^output,passes,seconds,seconds_solver,primal,dual,gap,relative_gap,nonzeros$' trace.csv
 expect 0 '^certified' "$SPDC" verify model two dual
 
-# The same model twice; the same with the default solver by name.
-expect 0 certified "$SPDC" train --loss smoothed_hinge --l2 1e-2 --tolerance 1e-6 --solver spdc two again
+# The same model twice.
+expect 0 certified "$SPDC" train --loss smoothed_hinge --l2 1e-2 --tolerance 1e-6 two again
 check "same seed, same model" cmp -s model again
 expect 0 'nothing|not saved' "$SPDC" train --quiet two
 
