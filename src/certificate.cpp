@@ -209,7 +209,7 @@ void Certifier::measure() {
     });
     const double n = static_cast<double>(problem_.rows());
     certificate_.primal = losses.value() / n + penalty.value();
-    certificate_.dual = -conjugates.value() / n - support.value();
+    certificate_.dual = 0.0 - conjugates.value() / n - support.value(); // never -0
     certificate_.gap = rows.value() / n + coordinates.value();
     const double size = std::max(std::fabs(certificate_.primal), std::fabs(certificate_.dual));
     certificate_.relative_gap = certificate_.gap == 0 ? 0 : certificate_.gap / size;

@@ -38,11 +38,13 @@ struct Increment {
 };
 
 /// Searches the ratio gamma/lambda of the step sizes where the problem does not give it: every ratio converges, few converge
-/// fast. Starts at an estimate, then compares the decay of the gap at the ratio with that at four times more and less.
+/// fast. Starts at an estimate, then compares the decay of the gap at the ratio with that at four times more and less. When no
+/// neighbour helps and the gap hardly falls, it goes half the way to `balanced`.
 class RatioSearch {
   public:
-    /// Takes the gap after so many passes; returns the ratio to use next.
-    double next(double passes, double gap, double ratio);
+    /// Takes the gap after so many passes; returns the ratio to use next. `balanced` is what the moves of x and y ask for;
+    /// 0 when unknown.
+    double next(double passes, double gap, double ratio, double balanced);
 
   private:
     double centre_ = 0, centre_rate_ = 0; // the best ratio so far and its decay per pass
@@ -51,6 +53,16 @@ class RatioSearch {
     double start_passes_ = 0, start_gap_ = infinity;
     int direction_ = 1, failures_ = 0;
     bool trying_ = false;
+};
+
+/// The sum of the iterates since the last restart, each times the passes it stands for.
+struct IterateAverage {
+    std::vector<double> x, y; // empty: no averages are kept
+    double passes = 0;
+    std::vector<double> start_x, start_y; // the iterate at the restart
+    double start_gap = infinity, start_passes = 0;
+    double last_gap = infinity;
+    bool is_offered = false; // point() gives the average, not the iterate
 };
 
 class SpdcMethod final : public Method {
@@ -67,7 +79,12 @@ class SpdcMethod final : public Method {
   private:
     double estimated_ratio(double x2, double y2) const;
     void set_steps();
+    void run(double passes);
     void flush();
+    void restart(double gap);
+    void move_to_average();
+    void add_to_average(double passes);
+    double balanced_ratio() const;
 
     template <class Matrix, class Step>
     void run_rows(const Matrix &matrix, const Step &step, std::int64_t iterations) noexcept;
@@ -94,10 +111,12 @@ class SpdcMethod final : public Method {
     int threads_ = 1;
     double column_ = 0; // value of the intercept's column; 0 without intercept
     double R_ = 1, Rbar_ = 1;
+    double alpha_ = 0.5;               // of weighted sampling: its probabilities and its steps must agree on it
     double gamma_ = 0, lambda_ = 0;    // as the step sizes see them
     double delta_x_ = 0, delta_y_ = 0; // perturbation, section 3
     double ratio_ = 1;                 // gamma_ / lambda_ where one of them is ours to choose
     RatioSearch search_;
+    IterateAverage average_;
     StepSizes steps_{};
     AnyStep step_;
     AnyRegularizer intercept_regularizer_;

@@ -1,0 +1,487 @@
+// solve(): how a run ends, what it hands back, and which calls are wrong.
+#include "spdc/solvers.h"
+#include "support/solver_matrix.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace spdc::tests {
+namespace {
+
+Problem tiny_problem(AnyLoss loss = Logistic{}, AnyRegularizer g = L2{0.05}, Intercept intercept = Intercept::none) {
+    return problem_of({.solver = {}, .loss = loss, .penalty = {"", g}, .intercept = intercept});
+}
+
+ProblemOptions with_intercept(Intercept intercept) {
+    ProblemOptions options;
+    options.intercept = intercept;
+    return options;
+}
+
+Stopping tolerance_of(double tolerance) {
+    Stopping stopping;
+    stopping.tolerance = tolerance;
+    return stopping;
+}
+
+Stopping pass_limit_of(double passes) {
+    Stopping stopping = tolerance_of(1e-14);
+    stopping.max_passes = passes;
+    return stopping;
+}
+
+/// A context whose observer stops the run at its n-th point.
+SolveContext stop_at_point(int n) {
+    SolveContext context;
+    context.observer = [seen = 0, n](const TracePoint &) mutable { return ++seen < n; };
+    return context;
+}
+
+/// Separable by its only feature, which nothing penalises.
+Problem separable_problem() { return make_problem({{1}, {2}, {-1}, {-3}}, {1, 1, -1, -1}, Logistic{}, L2{0}); }
+
+/// What every result must hold, however it ended: a certificate that the oracle confirms, of the best point of the trace.
+void expect_own_valid_gap(const Problem &problem, const Result &result) {
+    EXPECT_EQ(certificate_error(problem, result), "") << to_string(result.stop_reason);
+    ASSERT_FALSE(result.trace.empty());
+    for (const TracePoint &point : result.trace) EXPECT_GE(point.primal, result.worst().primal);
+    EXPECT_EQ(result.trace.back().primal, result.worst().primal);
+    EXPECT_EQ(result.trace.back().relative_gap, result.worst().relative_gap);
+    EXPECT_EQ(result.message.empty(), result.converged() || result.stop_reason == StopReason::interrupted);
+}
+
+TEST(Result, IsNotRunAndNotConvergedByDefault) {
+    const Result result;
+    EXPECT_EQ(result.stop_reason, StopReason::not_run);
+    EXPECT_FALSE(result.converged());
+}
+
+TEST(SolveStops, WhenTheGapIsReached) {
+    const Problem problem = tiny_problem();
+    const Result result = solve(problem, Spdc{}, tolerance_of(1e-6));
+    EXPECT_EQ(result.stop_reason, StopReason::gap_reached);
+    EXPECT_TRUE(result.converged());
+    EXPECT_LE(result.worst().relative_gap, 1e-6);
+    expect_own_valid_gap(problem, result);
+}
+
+TEST(SolveStops, AtThePassLimit) {
+    const Problem problem = tiny_problem();
+    const Result result = solve(problem, Spdc{}, pass_limit_of(2));
+    EXPECT_EQ(result.stop_reason, StopReason::pass_limit);
+    EXPECT_FALSE(result.converged());
+    EXPECT_EQ(result.passes, 2);
+    expect_own_valid_gap(problem, result);
+}
+
+TEST(SolveStops, LessThanOneBatchAfterThePassLimit) {
+    for (const AnyRegularizer &g : {AnyRegularizer(L2{0.05}), AnyRegularizer(ElasticNet{0.02, 0})}) {
+        Spdc options;
+        options.batch_size = 22; // of 24 rows
+        const Result result = solve(tiny_problem(Hinge{}, g), options, pass_limit_of(50));
+        EXPECT_EQ(result.stop_reason, StopReason::pass_limit);
+        EXPECT_GE(result.passes, 50);
+        EXPECT_LT(result.passes, 51);
+    }
+}
+
+TEST(SolveStops, AtTheTimeLimit) {
+    const Problem problem = tiny_problem();
+    Stopping stopping = tolerance_of(1e-14);
+    stopping.max_seconds = 1e-9;
+    const Result result = solve(problem, Spdc{}, stopping);
+    EXPECT_EQ(result.stop_reason, StopReason::time_limit);
+    EXPECT_FALSE(result.converged());
+    expect_own_valid_gap(problem, result);
+}
+
+TEST(SolveStops, WhenTheFlagIsSet) {
+    const Problem problem = tiny_problem();
+    std::atomic<bool> flag{false};
+    SolveContext context;
+    context.interrupt = &flag;
+    context.observer = [&](const TracePoint &point) {
+        if (point.passes >= 3) flag = true;
+        return true;
+    };
+    const Result result = solve(problem, Spdc{}, tolerance_of(1e-14), context);
+    EXPECT_EQ(result.stop_reason, StopReason::interrupted);
+    EXPECT_GE(result.passes, 3);
+    EXPECT_LE(result.passes, 4);
+    expect_own_valid_gap(problem, result);
+}
+
+TEST(SolveStops, AtOnceWhenTheFlagWasSetBefore) {
+    const Problem problem = tiny_problem();
+    const std::atomic<bool> flag{true};
+    SolveContext context;
+    context.interrupt = &flag;
+    const Result result = solve(problem, Spdc{}, tolerance_of(1e-14), context);
+    EXPECT_EQ(result.stop_reason, StopReason::interrupted);
+    EXPECT_EQ(result.passes, 0);
+    expect_own_valid_gap(problem, result);
+}
+
+TEST(SolveStops, WhenTheObserverAsks) {
+    const Problem problem = tiny_problem();
+    const Result result = solve(problem, Spdc{}, tolerance_of(1e-14), stop_at_point(5));
+    EXPECT_EQ(result.stop_reason, StopReason::interrupted);
+    EXPECT_EQ(result.trace.size(), 5U);
+    EXPECT_GT(result.worst().gap, 0);
+    expect_own_valid_gap(problem, result);
+}
+
+TEST(SolveStops, WithGapReachedWhenTheObserverAsksAtThatVeryPoint) {
+    SolveContext context;
+    context.observer = [](const TracePoint &point) { return point.relative_gap > 1e-3; };
+    EXPECT_EQ(solve(tiny_problem(), Spdc{}, tolerance_of(1e-3), context).stop_reason, StopReason::gap_reached);
+}
+
+TEST(SolveStops, OnSeparableDataWithoutPenaltyBecauseThereIsNoMinimizer) {
+    const Result result = solve(separable_problem());
+    EXPECT_EQ(result.stop_reason, StopReason::no_minimizer);
+    EXPECT_FALSE(result.converged());
+    EXPECT_NE(result.message.find("add a penalty"), std::string::npos) << result.message;
+    expect_own_valid_gap(separable_problem(), result);
+}
+
+TEST(SolveStops, OnSeparableDataWithAFreeInterceptBecauseThereIsNoMinimizer) {
+    const Problem problem =
+        make_problem({{1, 2}, {-1, 1}, {2, 3}}, {1, -1, 1}, Logistic{}, L2{0}, with_intercept(Intercept::free));
+    EXPECT_EQ(solve(problem).stop_reason, StopReason::no_minimizer);
+}
+
+TEST(SolveStops, OnCountsThatAreAllZeroBecauseThereIsNoMinimizer) {
+    const Problem problem =
+        make_problem({{1}, {2}, {0.5}}, {0, 0, 0}, Poisson{}, L2{0.1}, with_intercept(Intercept::free));
+    EXPECT_EQ(solve(problem).stop_reason, StopReason::no_minimizer);
+}
+
+TEST(SolveStops, WithAMinimizerOnSeparableDataWithPenalty) {
+    const Problem problem = make_problem({{1}, {2}, {-1}, {-3}}, {1, 1, -1, -1}, Logistic{}, L2{1e-3});
+    EXPECT_EQ(solve(problem).stop_reason, StopReason::gap_reached);
+}
+
+TEST(SolveStops, WithNumericalFailureWhenStepsDiverge) {
+    const Problem problem = tiny_problem(Squared{});
+    Spdc scaled, overridden;
+    scaled.step_scale = 1e8;
+    overridden.tau = 1e300;
+    overridden.sigma = 1e300;
+    for (const Spdc &options : {scaled, overridden}) {
+        const Result result = solve(problem, options, tolerance_of(1e-8));
+        EXPECT_EQ(result.stop_reason, StopReason::numerical_failure);
+        EXPECT_LE(result.worst().primal, problem.primal(std::vector<double>(5, 0.0)))
+            << "a point before the best was kept";
+        expect_own_valid_gap(problem, result);
+    }
+}
+
+TEST(SolveStops, AsStalledWhenRoundingAllowsNoSmallerGap) {
+    const Problem problem = tiny_problem();
+    const Result result = solve(problem, Spdc{}, tolerance_of(1e-300));
+    EXPECT_EQ(result.stop_reason, StopReason::stalled);
+    EXPECT_LE(result.worst().relative_gap, 1e-14);
+    expect_own_valid_gap(problem, result);
+}
+
+TEST(Solve, KeepsTheBestPointOfARunThatGetsWorse) {
+    const Problem problem = tiny_problem(Squared{});
+    Spdc slow_to_diverge; // a bit beyond what is stable: good points first, then none
+    slow_to_diverge.step_scale = 3;
+    Stopping stopping = tolerance_of(1e-14);
+    stopping.max_passes = 500;
+    const Result result = solve(problem, slow_to_diverge, stopping);
+    EXPECT_FALSE(result.converged());
+    EXPECT_LT(result.worst().primal, problem.primal(std::vector<double>(5, 0.0)));
+    expect_own_valid_gap(problem, result);
+}
+
+TEST(Solve, GivesTheSameBitsForTheSameSeedAndOthersForAnother) {
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Hinge{})}) {
+        for (const AnyRegularizer &g : {AnyRegularizer(L2{0.05}), AnyRegularizer(ElasticNet{0.02, 0})}) {
+            const Problem problem = tiny_problem(loss, g, Intercept::free);
+            SolveContext context;
+            context.seed = 7;
+            const Result first = solve(problem, Spdc{}, pass_limit_of(60), context);
+            const Result again = solve(problem, Spdc{}, pass_limit_of(60), context);
+            context.seed = 8;
+            const Result other = solve(problem, Spdc{}, pass_limit_of(60), context);
+            EXPECT_EQ(first.seed, 7U);
+            EXPECT_EQ(first.weights, again.weights);
+            EXPECT_EQ(first.intercepts, again.intercepts);
+            EXPECT_EQ(first.dual, again.dual);
+            EXPECT_EQ(first.worst().gap, again.worst().gap);
+            EXPECT_NE(first.weights, other.weights);
+        }
+    }
+}
+
+TEST(Solve, TraceIsMonotone) {
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Hinge{})}) {
+        for (const AnyRegularizer &g : {AnyRegularizer(L2{0.05}), AnyRegularizer(ElasticNet{0.02, 0})}) {
+            const Trace trace = solve(tiny_problem(loss, g), Spdc{}, tolerance_of(1e-6)).trace;
+            ASSERT_GE(trace.size(), 3U);
+            EXPECT_EQ(trace.front().passes, 0);
+            for (std::size_t k = 1; k < trace.size(); ++k) {
+                const TracePoint &before = trace[k - 1], &now = trace[k];
+                EXPECT_GT(now.passes, before.passes);
+                EXPECT_GE(now.seconds, before.seconds);
+                EXPECT_GE(now.seconds_solver, before.seconds_solver);
+                EXPECT_LE(now.primal, before.primal);
+                EXPECT_GE(now.dual, before.dual);
+                EXPECT_LE(now.dual, now.primal);
+                EXPECT_LE(now.seconds_solver, now.seconds);
+            }
+        }
+    }
+}
+
+TEST(Solve, PassesCountRowUpdatesAndNotCertificates) {
+    const Problem problem =
+        problem_of({.solver = {}, .loss = Logistic{}, .penalty = {"", L2{1e-3}}, .storage = Storage::dense_double});
+    int certificates = 0;
+    SolveContext context;
+    context.observer = [&](const TracePoint &) { return ++certificates > 0; };
+    const Result result = solve(problem, Spdc{}, pass_limit_of(10), context);
+    EXPECT_EQ(result.passes, 10);
+    EXPECT_EQ(result.coordinates_touched, 10 * problem.nonzeros());
+    EXPECT_GE(certificates, 10);
+    EXPECT_EQ(static_cast<std::size_t>(certificates), result.trace.size());
+    EXPECT_LE(result.seconds_solver, result.seconds);
+    EXPECT_GE(result.seconds_solver, 0);
+}
+
+class OneVersusRest : public testing::Test {
+  protected:
+    static Problem make() {
+        return {tiny_dataset({.task = Task::classification, .rows = 30, .columns = 5, .density = 0.8, .labels = 3}),
+                Logistic{}, L2{0.05}, with_intercept(Intercept::free)};
+    }
+    const Problem problem_ = make();
+};
+
+TEST_F(OneVersusRest, GivesOneCertificatePerLabelAndReportsTheWorst) {
+    const Result result = solve(problem_, Spdc{}, tolerance_of(1e-8));
+    ASSERT_EQ(result.outputs, 3);
+    ASSERT_EQ(result.certificates.size(), 3U);
+    ASSERT_EQ(result.weights.size(), 15U);
+    ASSERT_EQ(result.intercepts.size(), 3U);
+    ASSERT_EQ(result.dual.size(), 90U);
+    EXPECT_TRUE(result.converged());
+    double worst = 0;
+    for (std::size_t k = 0; k < 3; ++k) {
+        Result single; // the k-th column of everything
+        for (std::size_t j = 0; j < 5; ++j) single.weights.push_back(result.weights[3 * j + k]);
+        for (std::size_t i = 0; i < 30; ++i) single.dual.push_back(result.dual[3 * i + k]);
+        single.intercepts = {result.intercepts[k]};
+        single.certificates = {result.certificates[k]};
+        EXPECT_EQ(certificate_error(problem_.output(static_cast<std::int64_t>(k)), single), "") << "output " << k;
+        EXPECT_LE(result.certificates[k].relative_gap, 1e-8);
+        worst = std::max(worst, result.certificates[k].relative_gap);
+    }
+    EXPECT_EQ(result.worst().relative_gap, worst);
+}
+
+TEST_F(OneVersusRest, StopsAllOutputsWhenTheObserverAsksInOne) {
+    SolveContext context;
+    context.observer = [](const TracePoint &point) { return point.output != 1; };
+    const Result result = solve(problem_, Spdc{}, tolerance_of(1e-8), context);
+    EXPECT_EQ(result.stop_reason, StopReason::interrupted);
+    EXPECT_LE(result.certificates[0].relative_gap, 1e-8);
+    for (const std::int64_t output : {1, 2}) {
+        const auto is_output = [&](const TracePoint &point) { return point.output == output; };
+        EXPECT_EQ(std::count_if(result.trace.begin(), result.trace.end(), is_output), 1) << "output " << output;
+        EXPECT_TRUE(std::isfinite(result.certificates[static_cast<std::size_t>(output)].primal));
+    }
+    EXPECT_GT(result.worst().relative_gap, 1e-8);
+}
+
+TEST(Solve, RowWeightsEqualRepeatedRows) {
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Squared{}), AnyLoss(SmoothedHinge{})}) {
+        TinyData weighted = tiny_data({.task = loss.task(), .rows = 24, .columns = 5, .density = 0.8}), repeated;
+        for (std::size_t i = 0; i < weighted.rows.size(); ++i) {
+            const std::size_t times = i % 4; // 0: as if absent
+            weighted.weights.push_back(static_cast<double>(times));
+            repeated.rows.insert(repeated.rows.end(), times, weighted.rows[i]);
+            repeated.targets.insert(repeated.targets.end(), times, weighted.targets[i]);
+        }
+        const ProblemOptions options = with_intercept(Intercept::free);
+        const Result a = solve({as_dataset(weighted), loss, L2{0.05}, options}, Spdc{}, tolerance_of(1e-12));
+        const Result b = solve({as_dataset(repeated), loss, L2{0.05}, options}, Spdc{}, tolerance_of(1e-12));
+        ASSERT_TRUE(a.converged() && b.converged()) << loss.name();
+        EXPECT_NEAR(a.worst().primal, b.worst().primal, 2e-12) << loss.name();
+        for (std::size_t j = 0; j < 5; ++j) EXPECT_NEAR(a.weights[j], b.weights[j], 2e-5) << loss.name();
+        ASSERT_EQ(a.dual.size(), 24U);
+        for (std::size_t i = 0; i < 24; i += 4) EXPECT_EQ(a.dual[i], 0) << "row " << i << " has weight zero";
+        EXPECT_NE(a.dual[1], 0);
+    }
+}
+
+TEST(Solve, PenalizedInterceptEqualsAColumnOfOnes) {
+    for (const AnyRegularizer &g : {AnyRegularizer(L2{0.05}), AnyRegularizer(Box{0.02, 0.05, {-0.3, 0.4}})}) {
+        TinyData data = tiny_data({.task = Task::classification, .rows = 24, .columns = 5, .density = 0.8});
+        const Result intercept =
+            solve({as_dataset(data), Logistic{}, g, with_intercept(Intercept::penalized)}, Spdc{}, tolerance_of(1e-12));
+        for (auto &row : data.rows) row.push_back(1);
+        const Result column = solve({as_dataset(data), Logistic{}, g}, Spdc{}, tolerance_of(1e-12));
+        ASSERT_TRUE(intercept.converged() && column.converged());
+        EXPECT_NEAR(intercept.worst().primal, column.worst().primal, 2e-12);
+        ASSERT_EQ(intercept.intercepts.size(), 1U);
+        EXPECT_NEAR(intercept.intercepts[0], column.weights[5], 1e-5);
+        for (std::size_t j = 0; j < 5; ++j) EXPECT_NEAR(intercept.weights[j], column.weights[j], 1e-5);
+        EXPECT_TRUE(column.intercepts.empty());
+    }
+}
+
+/// 1 % positives among rows whose features lie around `centre`.
+Problem imbalanced_problem(AnyLoss loss, double centre) {
+    Random random(1);
+    Rows rows;
+    std::vector<double> targets;
+    for (int i = 0; i < 400; ++i) {
+        std::vector<double> row;
+        for (int j = 0; j < 6; ++j) row.push_back(centre + random.normal());
+        targets.push_back(i < 4 ? 1 : -1);
+        if (targets.back() > 0) row[0] += 1;
+        rows.push_back(std::move(row));
+    }
+    return make_problem(std::move(rows), std::move(targets), loss, L2{0.01}, with_intercept(Intercept::free));
+}
+
+TEST(Solve, CertifiesAFreeInterceptOnImbalancedAndUncentredData) {
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(SmoothedHinge{})}) {
+        for (const double centre : {0.0, 3.0, 30.0}) {
+            const Problem problem = imbalanced_problem(loss, centre);
+            const Result result = solve(problem, Spdc{}, tolerance_of(1e-8));
+            ASSERT_TRUE(result.converged())
+                << loss.name() << " centre " << centre << " " << result.worst().relative_gap;
+            EXPECT_EQ(certificate_error(problem, result), "");
+            const auto objective = [&](double intercept) {
+                std::vector<double> x = result.weights;
+                x.push_back(intercept);
+                return -static_cast<double>(primal(dense_copy(problem), x));
+            };
+            const double best = golden_section(objective, -100, 100, 80);
+            EXPECT_NEAR(result.intercepts[0], best, 1e-5) << loss.name() << " centre " << centre;
+        }
+    }
+}
+
+TEST(Solve, CertifiesUnscaledColumns) {
+    Random random(1);
+    Rows rows;
+    std::vector<double> targets;
+    for (int i = 0; i < 100; ++i) {
+        std::vector<double> row;
+        for (int j = 0; j < 6; ++j) row.push_back(random.normal());
+        targets.push_back(row[1] + random.normal() > 0 ? 1 : -1);
+        row[0] *= 1000;
+        rows.push_back(std::move(row));
+    }
+    const Problem problem = make_problem(rows, targets, Logistic{}, L2{0.1});
+    const Result result = solve(problem, Spdc{}, tolerance_of(1e-6));
+    EXPECT_TRUE(result.converged()) << result.passes << " passes, relative gap " << result.worst().relative_gap;
+    EXPECT_EQ(certificate_error(problem, result), "");
+}
+
+TEST(Solve, CertifiesCountsInTheThousands) {
+    Random random(1);
+    Rows rows;
+    std::vector<double> targets;
+    for (int i = 0; i < 100; ++i) {
+        std::vector<double> row;
+        double score = 7;
+        for (int j = 0; j < 5; ++j) row.push_back(random.normal());
+        for (const double v : row) score += 0.4 * v;
+        targets.push_back(std::floor(std::exp(score + 0.1 * random.normal())));
+        rows.push_back(std::move(row));
+    }
+    for (const Intercept intercept : {Intercept::none, Intercept::free}) {
+        const Problem problem = make_problem(rows, targets, Poisson{}, L2{1e-3}, with_intercept(intercept));
+        const Result result = solve(problem, Spdc{}, tolerance_of(1e-6));
+        EXPECT_TRUE(result.converged()) << result.passes << " passes, relative gap " << result.worst().relative_gap;
+        EXPECT_EQ(certificate_error(problem, result), "");
+    }
+}
+
+TEST(Solve, AutoNamesItsChoiceAndItsReason) {
+    const Result chosen = solve(tiny_problem());
+    EXPECT_NE(chosen.solver, "auto");
+    EXPECT_NE(chosen.solver_reason.find("auto picked " + chosen.solver), std::string::npos) << chosen.solver_reason;
+    const Result named = solve(tiny_problem(), Spdc{});
+    EXPECT_EQ(named.solver, "spdc");
+    EXPECT_EQ(named.solver_reason, "asked for by name");
+}
+
+/// The message of the Error that solve() must throw.
+std::string error_of(const Spdc &options, const Stopping &stopping = {}, int threads = 1) {
+    SolveContext context;
+    context.threads = threads;
+    try {
+        solve(tiny_problem(), options, stopping, context);
+    } catch (const Error &error) {
+        EXPECT_EQ(error.kind(), ErrorKind::invalid_argument);
+        return error.what();
+    }
+    return "no error";
+}
+
+template <class Options> Options with(const std::function<void(Options &)> &change) {
+    Options options;
+    change(options);
+    return options;
+}
+
+TEST(SolveRefuses, OptionsOutOfRangeByName) {
+    const double nan = std::nan("");
+    const auto message = [](const std::function<void(Spdc &)> &change) { return error_of(with<Spdc>(change)); };
+    const auto expect_names = [](const std::string &text, const std::string &field) {
+        EXPECT_NE(text.find(field), std::string::npos) << text << " does not name " << field;
+    };
+    expect_names(message([](Spdc &o) { o.batch_size = 25; }), "batch-size = 25");
+    expect_names(message([](Spdc &o) { o.batch_size = 0; }), "batch-size");
+    for (const double alpha : {0.0, 1.0, 2.0, -1.0, nan}) {
+        expect_names(message([&](Spdc &o) { o.alpha = alpha; }), "alpha");
+    }
+    for (const double value : {0.0, -1.0, nan}) {
+        expect_names(message([&](Spdc &o) { o.step_scale = value; }), "step-scale");
+        expect_names(message([&](Spdc &o) { o.tau = value; }), "tau");
+        expect_names(message([&](Spdc &o) { o.sigma = value; }), "sigma");
+    }
+    expect_names(message([](Spdc &o) { o.theta = 1.5; }), "theta");
+    expect_names(message([](Spdc &o) { o.perturbation = -1; }), "perturbation");
+}
+
+TEST(SolveRefuses, StoppingOutOfRangeByName) {
+    for (const double value : {0.0, -1.0, std::nan("")}) {
+        Stopping tolerance, passes, seconds;
+        tolerance.tolerance = passes.max_passes = seconds.max_seconds = value;
+        EXPECT_NE(error_of({}, tolerance).find("tolerance"), std::string::npos);
+        EXPECT_NE(error_of({}, passes).find("max-passes"), std::string::npos);
+        EXPECT_NE(error_of({}, seconds).find("max-seconds"), std::string::npos);
+    }
+}
+
+TEST(SolveRefuses, FewerThanOneThread) {
+    EXPECT_NE(error_of({}, {}, 0).find("threads = 0"), std::string::npos);
+    EXPECT_NE(error_of({}, {}, -3).find("threads = -3"), std::string::npos);
+}
+
+TEST(SolveRefuses, AnUnknownSolverAndSuggestsTheNearest) {
+    try {
+        make_solver("spcd");
+        FAIL() << "no error";
+    } catch (const Error &error) {
+        EXPECT_NE(std::string(error.what()).find("did you mean 'spdc'"), std::string::npos) << error.what();
+    }
+}
+
+} // namespace
+} // namespace spdc::tests
