@@ -12,7 +12,7 @@
 // loss of the rows alone and shrinks with the square of the step; phi'(z + A s) would pay |gradient|^2/(2 lambda).
 //
 // Losses that are piecewise quadratic have generalised second derivatives (semismooth Newton: Qi and Sun 1993; for support vector
-// machines Keerthi and DeCoste 2005). Losses with corners go through a sequence of smoothed ones, see newton_loss.h.
+// machines Keerthi and DeCoste 2005). Losses with corners, and those that are flat for most rows, go to newton_barrier.cpp.
 //
 // Cost: an iteration reads the data once and takes sum_i nnz_i^2/2 products for H and d^3/3 for the factor.
 #include "newton_rows.h"
@@ -20,14 +20,11 @@
 
 #include "methods.h"
 #include "newton.h"
-#include "parallel.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <thread>
 
 namespace spdc {
 
@@ -35,9 +32,9 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-class PrimalNewton final : public Method {
+class FusedNewton final : public Method {
   public:
-    PrimalNewton(const Problem &problem, const SolveContext &context);
+    FusedNewton(const Problem &problem, const SolveContext &context);
 
     void advance(double passes) override;
     double passes() const override { return passes_; }
@@ -82,7 +79,7 @@ class PrimalNewton final : public Method {
     const Problem &problem_;
     const int most_threads_;
     RowBlocks rows_;
-    NewtonLoss loss_, step_loss_; // at the width of the derivatives; at the width the step was made with
+    NewtonLoss loss_, step_loss_; // the latter as it was for the step
     Eigen::VectorXd l2_;          // lambda_j
     std::vector<double> b_, omega_, z_, next_;
     Eigen::VectorXd x_, step_, trial_, gradient_;
@@ -90,7 +87,7 @@ class PrimalNewton final : public Method {
     ScaledCholesky factor_;
     RowSums sums_;
     std::size_t stage_ = 0; // blocks in use
-    double objective_ = infinity, smoothing_gap_ = 0, decrement_ = infinity;
+    double objective_ = infinity, decrement_ = infinity;
     double gap_ = infinity, ratio_ = 0.05; // estimated gap, and what it was for a unit of decrement
     double tolerance_ = 1e-4, passes_ = 0, full_passes_ = 0;
     bool has_predictions_ = false, has_derivatives_ = false, has_hessian_ = false, newton_dual_ = false;
@@ -99,7 +96,7 @@ class PrimalNewton final : public Method {
     int useless_ = 0, threads_used_ = 1;
 };
 
-PrimalNewton::PrimalNewton(const Problem &problem, const SolveContext &context)
+FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
     : problem_(problem), most_threads_(context.threads), rows_(problem, context.seed), loss_(problem.loss()),
       step_loss_(problem.loss()) {
     const std::size_t d = rows_.dimension(), padded = rows_.padded_rows();
@@ -119,40 +116,24 @@ PrimalNewton::PrimalNewton(const Problem &problem, const SolveContext &context)
     const std::size_t first = std::max<std::size_t>(2048, 20 * d) / rows_.block_rows();
     start_stage(loss_.is_quadratic() || 4 * first > rows_.blocks() ? rows_.blocks() : first);
     has_predictions_ = true; // x = 0
-    loss_.set_width(first_width(loss_, rows_of(0, stage_), z_.data()));
+    loss_.set_blunt(loss_.has_pieces());
 }
 
-void PrimalNewton::start_stage(std::size_t blocks) {
+void FusedNewton::start_stage(std::size_t blocks) {
     stage_ = 2 * blocks > rows_.blocks() ? rows_.blocks() : blocks;
     has_predictions_ = has_derivatives_ = has_hessian_ = newton_dual_ = careful_ = false;
 }
 
-// Rows are added up in a fixed number of parts and the parts in their order, so that the bits do not depend on the threads.
-void PrimalNewton::run(const Pass &pass) {
-    const std::size_t parts = std::clamp<std::size_t>(stage_ / 16, 1, 16);
-    const int threads = static_cast<int>(std::min<std::size_t>(at(most_threads_), parts));
+void FusedNewton::run(const Pass &pass) {
+    const int threads =
+        rows_.sum(stage_, most_threads_, pass.hessian, sums_,
+                  [&](std::size_t k, RowScratch &scratch, RowSums &sums) { run_block(k, pass, scratch, sums); });
     threads_used_ = std::max(threads_used_, threads);
-    sums_ = rows_.make_sums(pass.hessian);
-    std::atomic<std::size_t> next_part{0}, turn{0};
-    run_team(threads, [&](int) {
-        RowScratch scratch = rows_.make_scratch();
-        for (std::size_t part = next_part++; part < parts; part = next_part++) {
-            RowSums own = rows_.make_sums(pass.hessian);
-            for (std::size_t k = part * stage_ / parts; k < (part + 1) * stage_ / parts; ++k) {
-                run_block(k, pass, scratch, own);
-            }
-            while (turn.load(std::memory_order_acquire) != part)
-                std::this_thread::yield();
-            sums_.add(own);
-            turn.store(part + 1, std::memory_order_release);
-        }
-    });
-    const double share = sample_size() / static_cast<double>(rows_.rows());
-    passes_ += share;
+    passes_ += sample_size() / static_cast<double>(rows_.rows());
     if (is_full()) full_passes_ += 1;
 }
 
-void PrimalNewton::run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums) const {
+void FusedNewton::run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums) const {
     const std::size_t first = k * rows_.block_rows();
     double *const z = const_cast<double *>(pass.predict ? next_.data() : z_.data()) + first; // own rows of this thread
     if (pass.predict) rows_.predict(k, trial_.data(), z);
@@ -162,17 +143,10 @@ void PrimalNewton::run_block(std::size_t k, const Pass &pass, RowScratch &scratc
     rows_.combine(k, scratch.w.data(), sums.gradient.data());
     if (pass.hessian) rows_.add_hessian(k, scratch.h.data(), scratch, sums);
     if (pass.dual) add_dual(rows, k, z, scratch, sums);
-    if (loss_.width() > 0) {
-        loss_.dual(rows, z, scratch.y.data());
-        sums.plain_young += loss_.young(rows, z, scratch.y.data());
-    }
-    if (pass.predict && step_loss_.width() != loss_.width()) {
-        sums.step_loss += step_loss_.evaluate(rows, z, scratch.w.data(), scratch.h.data());
-    }
 }
 
-void PrimalNewton::add_dual(const LossRows &rows, std::size_t k, const double *z, RowScratch &scratch,
-                            RowSums &sums) const {
+void FusedNewton::add_dual(const LossRows &rows, std::size_t k, const double *z, RowScratch &scratch,
+                           RowSums &sums) const {
     double *const y = scratch.y.data(), *const excess = scratch.excess.data();
     const bool any = step_loss_.newton_dual(rows, z_.data() + k * rows_.block_rows(), z, y, excess);
     if (loss_.is_logistic()) {
@@ -189,10 +163,9 @@ void PrimalNewton::add_dual(const LossRows &rows, std::size_t k, const double *z
     rows_.combine(k, excess, sums.excess.data());
 }
 
-void PrimalNewton::set_derivatives(bool hessian) {
+void FusedNewton::set_derivatives(bool hessian) {
     const double scale = 1 / sample_size();
     objective_ = scale * sums_.loss + penalty(x_);
-    smoothing_gap_ = scale * sums_.plain_young;
     gradient_ = scale * Eigen::Map<const Eigen::VectorXd>(sums_.gradient.data(), x_.size()) + l2_.cwiseProduct(x_);
     has_derivatives_ = true;
     has_hessian_ = hessian;
@@ -202,8 +175,7 @@ void PrimalNewton::set_derivatives(bool hessian) {
 }
 
 /// The derivatives at x.
-void PrimalNewton::take_derivatives(bool fresh_predictions, bool hessian) {
-    step_loss_ = loss_;
+void FusedNewton::take_derivatives(bool fresh_predictions, bool hessian) {
     trial_ = x_;
     run({fresh_predictions, true, hessian, false});
     if (fresh_predictions) std::swap(z_, next_);
@@ -211,7 +183,7 @@ void PrimalNewton::take_derivatives(bool fresh_predictions, bool hessian) {
     set_derivatives(hessian);
 }
 
-bool PrimalNewton::choose_step() {
+bool FusedNewton::choose_step() {
     if (!factor_.factor(hessian_)) return false;
     step_ = factor_.solve(-gradient_);
     const double slope = gradient_.dot(step_);
@@ -221,17 +193,17 @@ bool PrimalNewton::choose_step() {
 }
 
 /// On a sample: takes the step and goes to more rows when the sample's own error is larger than what is left to gain.
-bool PrimalNewton::leave_stage() {
+bool FusedNewton::leave_stage() {
     if (is_full()) return false;
     const double d = static_cast<double>(rows_.dimension());
     const double worth = 0.5 * d / sample_size() * std::min(1.0, std::fabs(objective_));
-    if (decrement_ + smoothing_gap_ > worth) return false;
+    if (decrement_ > worth) return false;
     x_ += step_;
     start_stage(8 * stage_);
     return true;
 }
 
-void PrimalNewton::advance(double) {
+void FusedNewton::advance(double) {
     if (is_exhausted_) return;
     if (!has_derivatives_ || !has_hessian_) take_derivatives(!has_predictions_, true);
     if (!choose_step()) {
@@ -241,11 +213,7 @@ void PrimalNewton::advance(double) {
     }
     if (leave_stage()) return;
     step_loss_ = loss_;
-    const double goal = 0.5 * tolerance_ * std::fabs(objective_);
-    if (!careful_ && loss_.width() > 0 && decrement_ <= 0.3 * smoothing_gap_ && smoothing_gap_ > 0.2 * goal) {
-        loss_.set_width(
-            next_width(loss_, loss_.width())); // the step will end this width: look at x + s with the next one
-    }
+    loss_.set_blunt(false);
     trial_ = x_ + step_;
     if (careful_) {
         run({true, false, false, false});
@@ -255,21 +223,19 @@ void PrimalNewton::advance(double) {
     }
 }
 
-void PrimalNewton::try_full_step() {
+void FusedNewton::try_full_step() {
     const double goal = 0.5 * tolerance_ * std::fabs(objective_);
-    const bool last = is_full() && decrement_ * ratio_ + smoothing_gap_ <= goal;
-    const bool dual = is_full() && (loss_.can_smooth() || decrement_ <= 0.02 * std::fabs(objective_));
+    const bool last = is_full() && decrement_ * ratio_ <= goal;
+    const bool dual = is_full() && decrement_ <= 0.02 * std::fabs(objective_);
     run({true, true, !last, dual});
     const double scale = 1 / sample_size();
-    const bool changed = step_loss_.width() != loss_.width();
-    const double value = scale * (changed ? sums_.step_loss : sums_.loss) + penalty(trial_);
+    const double value = scale * sums_.loss + penalty(trial_);
     const double rounding = 1e-14 * std::fabs(objective_);
     if (!(value <= objective_ - 0.1 * decrement_ + rounding)) {
-        loss_ = step_loss_;
         search_line();
         return;
     }
-    useless_ = decrement_ <= 0.1 * rounding && !changed ? useless_ + 1 : 0;
+    useless_ = decrement_ <= 0.1 * rounding ? useless_ + 1 : 0;
     is_exhausted_ = useless_ > 3;
     std::swap(z_, next_);
     x_ = trial_;
@@ -280,7 +246,7 @@ void PrimalNewton::try_full_step() {
 }
 
 /// The minimiser between x and trial_, whose predictions are in next_.
-void PrimalNewton::search_line() {
+void FusedNewton::search_line() {
     const std::size_t count = stage_ * rows_.block_rows();
     std::vector<double> &move = next_;
     for (std::size_t i = 0; i < count; ++i)
@@ -306,7 +272,7 @@ void PrimalNewton::search_line() {
 }
 
 /// sum_j residual_j^2/(2 lambda_j); what is not penalised is charged for its size.
-double PrimalNewton::squared_over_l2(const Eigen::VectorXd &residual) const {
+double FusedNewton::squared_over_l2(const Eigen::VectorXd &residual) const {
     double sum = 0;
     for (Eigen::Index j = 0; j < residual.size(); ++j) {
         const double r = residual[j];
@@ -315,8 +281,8 @@ double PrimalNewton::squared_over_l2(const Eigen::VectorXd &residual) const {
     return sum;
 }
 
-void PrimalNewton::measure_dual(bool is_newton) {
-    const double plain = smoothing_gap_ + squared_over_l2(gradient_);
+void FusedNewton::measure_dual(bool is_newton) {
+    const double plain = squared_over_l2(gradient_);
     double newton = infinity;
     if (is_newton) {
         const double scale = 1 / sample_size();
@@ -329,7 +295,7 @@ void PrimalNewton::measure_dual(bool is_newton) {
     promising_ = promising_ || gap_ <= 2 * tolerance_ * std::fabs(objective_);
 }
 
-void PrimalNewton::point(std::vector<double> &x, std::vector<double> &y) {
+void FusedNewton::point(std::vector<double> &x, std::vector<double> &y) {
     x.resize(at(problem_.dimension()));
     for (std::size_t j = 0; j < x.size(); ++j) {
         x[j] = x_[static_cast<Eigen::Index>(rows_.place_of(static_cast<std::int64_t>(j)))];
@@ -351,29 +317,44 @@ void PrimalNewton::point(std::vector<double> &x, std::vector<double> &y) {
         y[at(rows_.row_at(p))] = dual[p];
 }
 
+/// Whether Newton steps from x = 0 suit the loss; if not, it is one for the barrier.
+bool suits_newton_steps(const Problem &problem) {
+    const std::size_t n = at(problem.rows());
+    const std::vector<double> zeros(n, 0.0), ones(problem.importance().empty() ? n : 0, 1.0);
+    const double *const omega = problem.importance().empty() ? ones.data() : problem.importance().data();
+    return NewtonLoss(problem.loss()).suits({problem.targets().data(), omega, n}, zeros.data());
+}
+
 } // namespace
 
-std::unique_ptr<Method> make_primal_newton(const Problem &problem, const SolveContext &context) {
-    return std::make_unique<PrimalNewton>(problem, context);
+std::unique_ptr<Method> make_fused_newton(const Problem &problem, const SolveContext &context) {
+    return std::make_unique<FusedNewton>(problem, context);
 }
 
 std::unique_ptr<Method> make_method(const Problem &problem, const Newton &options, const SolveContext &context) {
-    constexpr std::int64_t largest = 5000; // a matrix of 200 MB and a factor of 4e10 products
+    constexpr std::int64_t largest = 5000;        // a matrix of 200 MB and a factor of 4e10 products
+    constexpr std::size_t most_unpenalised = 500; // columns of the dual-sized form
     if (!std::holds_alternative<L2>(problem.regularizer().variant())) {
         fail(ErrorKind::unsupported,
-             fmt::format("solver {} needs an l2 penalty without l1 or bounds; the solver spdc takes any "
-                         "penalty",
+             fmt::format("solver {} needs an l2 penalty without l1 or bounds; the solver spdc takes any penalty",
                          options.name));
     }
-    if (std::min(problem.rows(), problem.dimension()) > largest) {
-        fail(
-            ErrorKind::unsupported,
-            fmt::format(
-                "solver {} factors a matrix of the smaller of rows and features and takes at most {}, but there are {} "
-                "rows and {} features; the solver spdc_fast has no such limit",
-                options.name, largest, problem.rows(), problem.features()));
+    const bool can_be_dual = problem.rows() <= largest && problem.strong_convexity() > 0 &&
+                             problem.free_coordinates().size() <= most_unpenalised;
+    const bool is_dual = can_be_dual && problem.rows() < problem.dimension();
+    if (!is_dual && problem.dimension() > largest) {
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {} factors a matrix of the smaller of rows and features and takes at most {} (rows "
+                         "only with an "
+                         "l2 penalty on all but {} features), but there are {} rows and {} features; the solver "
+                         "spdc_fast has no "
+                         "such limit, and spdc takes any penalty",
+                         options.name, largest, most_unpenalised, problem.rows(), problem.features()));
     }
-    return make_primal_newton(problem, context);
+    const bool steps = suits_newton_steps(problem);
+    if (steps && !is_dual) return make_fused_newton(problem, context);
+    auto system = is_dual ? make_dual_system(problem, context) : make_primal_system(problem, context);
+    return steps ? make_plain_newton(problem, std::move(system)) : make_barrier_newton(problem, std::move(system));
 }
 
 } // namespace spdc

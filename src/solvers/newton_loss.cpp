@@ -13,54 +13,30 @@ concept HasBoundedPieces = requires(const L loss, double v) {
     { loss.conjugate_slope(v, v) } -> std::same_as<double>;
 };
 
-/// A loss with nothing added.
-template <class L> struct Plain {
-    const L &loss;
-    double value(double z, double b) const noexcept { return loss.value(z, b); }
-    double derivative(double z, double b) const noexcept { return loss.derivative(z, b); }
-    double curvature(double z, double b) const noexcept { return loss.curvature(z, b); }
-};
-
-template <class L> struct Smoothed {
-    const L &loss;
-    double width, inverse, inside;
-    Smoothed(const L &l, double w) : loss(l), width(w), inverse(1 / w), inside(1 / (l.gamma() + w)) {}
-
-    double derivative(double z, double b) const noexcept { return loss.dual_prox(z, 0, inverse, b); }
-    double value(double z, double b) const noexcept {
-        const double y = derivative(z, b);
-        return y * (z - 0.5 * width * y) - loss.conjugate(y, b);
-    }
-    double curvature(double z, double b) const noexcept {
-        const double y = derivative(z, b);
-        const Interval domain = loss.domain(b);
-        if (!(domain.lower < y && y < domain.upper)) return 0;
-        // phi* may have a corner at 0, at which the maximiser rests
-        const bool rests = y == 0 && loss.conjugate_slope(0.0, b) != loss.conjugate_slope(-0.0, b);
-        return rests ? 0 : inside;
-    }
-};
-
-/// Calls visit(loss as seen, true loss).
-template <class Visit> auto with_loss(const AnyLoss &any, double width, Visit &&visit) {
-    return std::visit(
-        [&](const auto &loss) {
-            using L = std::remove_cvref_t<decltype(loss)>;
-            if constexpr (HasBoundedPieces<L>) {
-                if (width > 0) return visit(Smoothed<L>(loss, width), loss);
-            }
-            return visit(Plain<L>{loss}, loss);
-        },
-        any.variant());
-}
-
 } // namespace
 
-bool NewtonLoss::can_smooth() const {
+bool NewtonLoss::has_pieces() const {
     return std::visit(
         [](const auto &loss) {
-            if constexpr (HasBoundedPieces<std::remove_cvref_t<decltype(loss)>>) return std::isfinite(loss.lipschitz());
-            return false;
+            return HasBoundedPieces<std::remove_cvref_t<decltype(loss)>> && std::isfinite(loss.lipschitz());
+        },
+        loss_.variant());
+}
+
+bool NewtonLoss::suits(const LossRows &rows, const double *z) const {
+    if (!has_pieces()) return true;
+    if (loss_.gamma() == 0) return false;
+    return std::visit(
+        [&](const auto &loss) {
+            double curved = 0, all = 0;
+            for (std::size_t i = 0; i < rows.count; ++i) {
+                all += rows.omega[i];
+                // with phi* + (gamma/2) y^2, which doubles the width of the parabola
+                const Interval domain = loss.domain(rows.b[i]);
+                const double y = loss.dual_prox(z[i], 0, 1 / loss.gamma(), rows.b[i]);
+                if (domain.lower < y && y < domain.upper) curved += rows.omega[i];
+            }
+            return curved > 0.5 * all;
         },
         loss_.variant());
 }
@@ -69,16 +45,18 @@ double NewtonLoss::evaluate(const LossRows &rows, const double *z, double *w, do
     if (std::holds_alternative<Logistic>(loss_.variant())) {
         return kernels_->logistic(z, rows.b, rows.omega, rows.count, w, h);
     }
-    return with_loss(loss_, width_, [&](const auto &loss, const auto &) {
-        double sum = 0;
-        for (std::size_t i = 0; i < rows.count; ++i) {
-            const double b = rows.b[i], omega = rows.omega[i];
-            w[i] = omega * loss.derivative(z[i], b);
-            h[i] = omega * loss.curvature(z[i], b);
-            sum += omega * loss.value(z[i], b);
-        }
-        return sum;
-    });
+    return std::visit(
+        [&](const auto &loss) {
+            double sum = 0;
+            for (std::size_t i = 0; i < rows.count; ++i) {
+                const double b = rows.b[i], omega = rows.omega[i];
+                w[i] = omega * loss.derivative(z[i], b);
+                h[i] = omega * (blunt_ ? 1 / loss.gamma() : loss.curvature(z[i], b));
+                sum += omega * loss.value(z[i], b);
+            }
+            return sum;
+        },
+        loss_.variant());
 }
 
 LineSlope NewtonLoss::slope(const LossRows &rows, const double *z, const double *v, double t) const {
@@ -99,26 +77,31 @@ LineSlope NewtonLoss::slope(const LossRows &rows, const double *z, const double 
 }
 
 void NewtonLoss::dual(const LossRows &rows, const double *z, double *y) const {
-    with_loss(loss_, width_, [&](const auto &loss, const auto &) {
-        for (std::size_t i = 0; i < rows.count; ++i)
-            y[i] = loss.derivative(z[i], rows.b[i]);
-    });
+    std::visit(
+        [&](const auto &loss) {
+            for (std::size_t i = 0; i < rows.count; ++i)
+                y[i] = loss.derivative(z[i], rows.b[i]);
+        },
+        loss_.variant());
 }
 
 bool NewtonLoss::newton_dual(const LossRows &rows, const double *z, const double *next, double *y,
                              double *excess) const {
     if (std::holds_alternative<Logistic>(loss_.variant())) return logistic_newton_dual(rows, z, next, y, excess);
-    return with_loss(loss_, width_, [&](const auto &loss, const auto &truth) {
-        bool any = false;
-        for (std::size_t i = 0; i < rows.count; ++i) {
-            const double b = rows.b[i];
-            const double wanted = loss.derivative(z[i], b) + loss.curvature(z[i], b) * (next[i] - z[i]);
-            y[i] = truth.domain(b).clip(wanted);
-            excess[i] = wanted - y[i];
-            any = any || excess[i] != 0;
-        }
-        return any;
-    });
+    return std::visit(
+        [&](const auto &loss) {
+            bool any = false;
+            for (std::size_t i = 0; i < rows.count; ++i) {
+                const double b = rows.b[i];
+                const double wanted =
+                    loss.derivative(z[i], b) + (blunt_ ? 1 / loss.gamma() : loss.curvature(z[i], b)) * (next[i] - z[i]);
+                y[i] = loss.domain(b).clip(wanted);
+                excess[i] = wanted - y[i];
+                any = any || excess[i] != 0;
+            }
+            return any;
+        },
+        loss_.variant());
 }
 
 bool NewtonLoss::logistic_newton_dual(const LossRows &rows, const double *z, const double *next, double *y,
@@ -143,25 +126,16 @@ bool NewtonLoss::logistic_newton_dual(const LossRows &rows, const double *z, con
 }
 
 double NewtonLoss::young(const LossRows &rows, const double *z, const double *y) const {
-    return with_loss(loss_, 0, [&](const auto &loss, const auto &truth) {
-        double sum = 0;
-        for (std::size_t i = 0; i < rows.count; ++i) {
-            const double b = rows.b[i];
-            sum += rows.omega[i] * std::max(loss.value(z[i], b) + truth.conjugate(y[i], b) - y[i] * z[i], 0.0);
-        }
-        return sum;
-    });
-}
-
-double NewtonLoss::curved_share(const LossRows &rows, const double *z) const {
-    return with_loss(loss_, width_, [&](const auto &loss, const auto &) {
-        double curved = 0, all = 0;
-        for (std::size_t i = 0; i < rows.count; ++i) {
-            all += rows.omega[i];
-            if (loss.curvature(z[i], rows.b[i]) > 0) curved += rows.omega[i];
-        }
-        return curved / all;
-    });
+    return std::visit(
+        [&](const auto &loss) {
+            double sum = 0;
+            for (std::size_t i = 0; i < rows.count; ++i) {
+                const double b = rows.b[i];
+                sum += rows.omega[i] * std::max(loss.value(z[i], b) + loss.conjugate(y[i], b) - y[i] * z[i], 0.0);
+            }
+            return sum;
+        },
+        loss_.variant());
 }
 
 } // namespace spdc

@@ -1,12 +1,4 @@
-// The loss as Newton's method sees it: values, slopes and curvatures of many rows at once, of the loss itself or of a smoothed
-// one.
-//
-// Losses with corners have no curvature to speak of. Their Moreau-smoothed versions do:
-//
-//     phi_width(z) = max_y  y z - phi*(y) - (width/2) y^2,    phi_width'(z) = the maximiser = dual_prox(z, 0, 1/width),
-//     phi_width''(z) = 1/(gamma + width) where the maximiser is inside a piece of phi*, 0 where it sits at an end of one.
-//
-// The maximiser lies in the domain of phi*, so it is a dual point of the true problem, whatever the width.
+// The loss as Newton's method sees it: values, slopes and curvatures of many rows at once.
 #pragma once
 
 #include "newton_kernels.h"
@@ -30,18 +22,16 @@ class NewtonLoss {
   public:
     explicit NewtonLoss(const AnyLoss &loss) : loss_(loss), kernels_(&newton_kernels()) {}
 
-    double width() const { return width_; }
-    void set_width(double width) { width_ = width; }
-
-    /// Whether phi* lives on a bounded interval and is made of parabolas or lines: then smoothing is exact and useful.
-    bool can_smooth() const;
-    /// Whether the loss has no curvature of its own and has to be smoothed.
-    bool must_smooth() const { return can_smooth() && loss_.gamma() == 0; }
+    /// Whether phi* lives on bounded intervals and is made of parabolas or lines there: newton_barrier.cpp takes these.
+    bool has_pieces() const;
+    /// Whether Newton steps get somewhere from predictions z: the loss is smooth, and curved for most rows or nearly so.
+    bool suits(const LossRows &rows, const double *z) const;
     double gamma() const { return loss_.gamma(); }
-    /// Whether phi and phi* cost logarithms: then gaps are estimated by their second-order terms.
     bool is_logistic() const { return std::holds_alternative<Logistic>(loss_.variant()); }
     /// Whether one Newton step ends it.
     bool is_quadratic() const { return std::holds_alternative<Squared>(loss_.variant()); }
+    /// For steps from where a piecewise loss is flat: every row counts with the largest curvature.
+    void set_blunt(bool blunt) { blunt_ = blunt; }
 
     /// w <- omega phi'(z), h <- omega phi''(z); returns the sum of omega phi(z).
     double evaluate(const LossRows &rows, const double *z, double *w, double *h) const;
@@ -51,10 +41,8 @@ class NewtonLoss {
     void dual(const LossRows &rows, const double *z, double *y) const;
     /// y <- phi'(z) + phi''(z) (next - z), moved into the dual domain; excess <- what was cut off. Returns whether anything was.
     bool newton_dual(const LossRows &rows, const double *z, const double *next, double *y, double *excess) const;
-    /// The sum of omega (phi(z) + phi*(y) - y z) of the loss without smoothing.
+    /// The sum of omega (phi(z) + phi*(y) - y z).
     double young(const LossRows &rows, const double *z, const double *y) const;
-    /// The share of rows with curvature at z.
-    double curved_share(const LossRows &rows, const double *z) const;
 
   private:
     bool logistic_newton_dual(const LossRows &rows, const double *z, const double *next, double *y,
@@ -62,7 +50,7 @@ class NewtonLoss {
 
     AnyLoss loss_;
     const NewtonKernels *kernels_;
-    double width_ = 0;
+    bool blunt_ = false;
 };
 
 } // namespace spdc

@@ -1,9 +1,12 @@
 #include "newton_rows.h"
 
+#include "parallel.h"
 #include "random.h"
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
+#include <thread>
 
 namespace spdc {
 
@@ -22,9 +25,10 @@ void add_to(std::vector<double> &sum, const std::vector<double> &term) {
 
 void RowSums::add(const RowSums &other) {
     loss += other.loss;
-    step_loss += other.step_loss;
     young += other.young;
-    plain_young += other.plain_young;
+    products += other.products;
+    weight += other.weight;
+    largest = std::max(largest, other.largest);
     add_to(gradient, other.gradient);
     add_to(excess, other.excess);
     add_to(columns, other.columns);
@@ -168,6 +172,26 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
     }
     kernels_.tail(tail(k), scratch.active.data(), active, scratch.active_h.data(), scratch.scaled.data(),
                   {sums.columns.data(), sums.mixed.data(), sums.tail.data(), panel_, stride, tail_});
+}
+
+int RowBlocks::sum(std::size_t blocks, int threads, bool with_hessian, RowSums &total, const BlockWork &work) const {
+    const std::size_t parts = std::clamp<std::size_t>(blocks / 16, 1, 16);
+    const int team = static_cast<int>(std::min<std::size_t>(at(threads), parts));
+    total = make_sums(with_hessian);
+    std::atomic<std::size_t> next_part{0}, turn{0};
+    run_team(team, [&](int) {
+        RowScratch scratch = make_scratch();
+        for (std::size_t part = next_part++; part < parts; part = next_part++) {
+            RowSums own = make_sums(with_hessian);
+            for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k)
+                work(k, scratch, own);
+            while (turn.load(std::memory_order_acquire) != part)
+                std::this_thread::yield();
+            total.add(own);
+            turn.store(part + 1, std::memory_order_release);
+        }
+    });
+    return team;
 }
 
 RowScratch RowBlocks::make_scratch() const {

@@ -12,6 +12,7 @@
 #include <Eigen/Core>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -19,8 +20,8 @@ namespace spdc {
 
 /// Sums over a range of blocks; coordinates in the order of RowBlocks.
 struct RowSums {
-    double loss = 0, step_loss = 0;    // at the width of the derivatives; at that of the step
-    double young = 0, plain_young = 0; // Fenchel-Young losses of the Newton dual and of phi'
+    double loss = 0, young = 0;                   // Fenchel-Young losses
+    double products = 0, weight = 0, largest = 0; // for newton_barrier.cpp
     std::vector<double> gradient, excess;
     std::vector<double> columns, mixed, tail; // HessianParts
     void add(const RowSums &other);
@@ -56,12 +57,16 @@ class RowBlocks {
     /// Adds A' diag(h) A to the parts of `sums`; rows without curvature are left out.
     void add_hessian(std::size_t k, const double *h, RowScratch &scratch, RowSums &sums) const;
 
-    RowScratch make_scratch() const;
-    RowSums make_sums(bool with_hessian) const;
+    /// Adds up work(k, scratch, sums) over the first `blocks` blocks, in a fixed number of parts and the parts in their order, so
+    /// that the bits do not depend on the number of threads. At most `threads`; says how many ran.
+    using BlockWork = std::function<void(std::size_t, RowScratch &, RowSums &)>;
+    int sum(std::size_t blocks, int threads, bool with_hessian, RowSums &total, const BlockWork &work) const;
     /// scale times the Hessian of `sums` into the upper half.
     void assemble(const RowSums &sums, double scale, Eigen::MatrixXd &hessian) const;
 
   private:
+    RowScratch make_scratch() const;
+    RowSums make_sums(bool with_hessian) const;
     void shuffle(std::uint64_t seed, std::int64_t rows);
     void choose_panel(const Problem &problem);
     void copy(const Problem &problem);

@@ -2,6 +2,20 @@
 
 namespace spdc {
 
+namespace {
+
+/// M v for a symmetric M of which only the upper half is there.
+Eigen::VectorXd product(const Eigen::MatrixXd &upper, const Eigen::VectorXd &v) {
+    Eigen::VectorXd result = Eigen::VectorXd::Zero(v.size());
+    for (Eigen::Index c = 0; c < v.size(); ++c) {
+        result.head(c) += v[c] * upper.col(c).head(c);
+        result[c] += upper.col(c).head(c + 1).dot(v.head(c + 1));
+    }
+    return result;
+}
+
+} // namespace
+
 bool ScaledCholesky::factor(const Eigen::MatrixXd &matrix) {
     matrix_ = &matrix;
     const Eigen::Index d = matrix.rows();
@@ -26,33 +40,11 @@ Eigen::VectorXd ScaledCholesky::solve_once(const Eigen::VectorXd &right) const {
 
 Eigen::VectorXd ScaledCholesky::solve(const Eigen::VectorXd &right) const {
     Eigen::VectorXd solution = solve_once(right);
-    const Eigen::VectorXd residual = right - matrix_->selfadjointView<Eigen::Upper>() * solution;
+    const Eigen::VectorXd residual = right - product(*matrix_, solution);
     const Eigen::VectorXd refined = solution + solve_once(residual);
-    const Eigen::VectorXd left = right - matrix_->selfadjointView<Eigen::Upper>() * refined;
+    const Eigen::VectorXd left = right - product(*matrix_, refined);
     if (left.cwiseProduct(scale_).squaredNorm() < residual.cwiseProduct(scale_).squaredNorm()) solution = refined;
     return solution;
-}
-
-double first_width(const NewtonLoss &loss, const LossRows &rows, const double *z) {
-    if (!loss.can_smooth()) return 0;
-    NewtonLoss trial = loss;
-    trial.set_width(0);
-    if (!loss.must_smooth() && trial.curved_share(rows, z) > 0.5) return 0;
-    double width = 2;
-    const auto suffices = [&](double w) {
-        trial.set_width(w);
-        return trial.curved_share(rows, z) > 0.75;
-    };
-    while (width > 1e-150 && suffices(width / 4))
-        width /= 4;
-    while (width < 1e150 && !suffices(width))
-        width *= 4;
-    return width;
-}
-
-double next_width(const NewtonLoss &loss, double width) {
-    if (!loss.must_smooth() && width <= 4 * loss.gamma()) return 0;
-    return width / 4;
 }
 
 } // namespace spdc

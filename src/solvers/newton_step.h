@@ -1,4 +1,4 @@
-// What the primal and the dual-sized Newton method share: the linear system, the search along a step, the smoothing widths.
+// What the primal and the dual-sized Newton method share: the factor, and the search along a step.
 #pragma once
 
 #include "newton_loss.h"
@@ -41,11 +41,5 @@ template <class Slope> double line_minimum(Slope slope, double at_zero, double u
     }
     return lower;
 }
-
-/// The first smoothing width: the smallest of a coarse grid at which most rows at z have curvature; 0 when the loss needs none.
-double first_width(const NewtonLoss &loss, const LossRows &rows, const double *z);
-
-/// The width after `width`: a quarter, and none at all for a loss with curvature of its own when it is small beside that.
-double next_width(const NewtonLoss &loss, double width);
 
 } // namespace spdc
