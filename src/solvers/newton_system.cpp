@@ -163,8 +163,8 @@ Problem transposed(const Problem &problem) {
 //
 //   x + s = -kappa F^-1 A'Q on the penalised coordinates, c on the others;  z + A s = -kappa K Q + U c;  U'Q = 0.
 //
-// With Q = a + E p, a = w - h z, E = diag(sqrt h) this is  (I + kappa E K E) p = E (U c - kappa K a): positive definite however many
-// rows are equal or empty, and only as large as the number of rows with h > 0.
+// With Q = w + E p, E = diag(sqrt h) this is  (I + kappa E K E) p = E (U c - kappa K w - z): positive definite however many rows are
+// equal or empty, only as large as the number of rows with h > 0, and p goes to 0 with the steps, so that rounding hurts little.
 class DualSystem final : public NewtonSystem {
   public:
     DualSystem(const Problem &problem, const SolveContext &context);
@@ -290,20 +290,28 @@ bool DualSystem::solve(const double *z, const Fill &fill, bool factors, double *
         h_ = h;
         if (!factor()) return false;
     }
-    VectorXd Q = w_ - h_.cwiseProduct(view(z, b_.size()));
-    VectorXd p = factor_.solve(-kappa_ * e_.cwiseProduct(on_active(K_ * Q)));
+    const VectorXd here = view(z, b_.size());
+    const VectorXd off = -kappa_ * (K_ * w_) + U_ * c_ - here;
+    VectorXd p = factor_.solve(e_.cwiseProduct(on_active(off)));
+    next_c_ = c_;
     if (U_.cols() > 0) {
-        VectorXd residual = U_.transpose() * Q;
+        VectorXd residual = U_.transpose() * w_;
         for (Eigen::Index j = 0; j < U_.cols(); ++j)
             residual[j] += free_column(j).dot(p);
-        next_c_ = schur_.ldlt().solve(-residual);
-        p += right_ * next_c_;
+        const VectorXd move = schur_.ldlt().solve(-residual);
+        p += right_ * move;
+        next_c_ += move;
     }
+    VectorXd Q = w_;
     for (std::size_t k = 0; k < active_.size(); ++k) {
         Q[active_[k]] += e_[static_cast<Eigen::Index>(k)] * p[static_cast<Eigen::Index>(k)];
     }
     next_v_ = -kappa_ * Q;
-    const VectorXd after = K_ * next_v_ + U_ * next_c_;
+    VectorXd after = K_ * next_v_ + U_ * next_c_;
+    // this way round w + h (next - z) is Q, the dual that x is made from, to the last bits
+    for (std::size_t k = 0; k < active_.size(); ++k) {
+        after[active_[k]] = here[active_[k]] + p[static_cast<Eigen::Index>(k)] / e_[static_cast<Eigen::Index>(k)];
+    }
     if (!after.allFinite()) return false;
     std::copy(after.data(), after.data() + after.size(), next);
     sums = this->look(look);
