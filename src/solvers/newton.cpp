@@ -292,7 +292,7 @@ void FusedNewton::measure_dual(bool is_newton) {
     }
     newton_dual_ = newton < plain;
     gap_ = std::min(newton, plain);
-    promising_ = promising_ || gap_ <= 2 * tolerance_ * std::fabs(objective_);
+    promising_ = promising_ || gap_ <= tolerance_ * std::fabs(objective_);
 }
 
 void FusedNewton::point(std::vector<double> &x, std::vector<double> &y) {
