@@ -1,4 +1,4 @@
-// Newton's method with a Cholesky factor, for few features (this file) or few rows (newton_dual.cpp).
+// Newton's method with a Cholesky factor, for few features (this file) or few rows (newton_plain.cpp).
 //
 // Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + sum_j (lambda_j/2) x_j^2; lambda_j = 0 is allowed, as for a free intercept.
 //
@@ -15,11 +15,11 @@
 // machines Keerthi and DeCoste 2005). Losses with corners, and those that are flat for most rows, go to newton_barrier.cpp.
 //
 // Cost: an iteration reads the data once and takes sum_i nnz_i^2/2 products for H and d^3/3 for the factor.
-#include "newton_rows.h"
-#include "newton_step.h"
+#include "newton.h"
 
 #include "methods.h"
-#include "newton.h"
+#include "newton_rows.h"
+#include "newton_step.h"
 
 #include <fmt/format.h>
 
@@ -55,7 +55,7 @@ class FusedNewton final : public Method {
         bool dual = false; // how good the dual point of the step from z_ to next_ is
     };
     void run(const Pass &pass);
-    void run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums) const;
+    void run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums);
     void add_dual(const LossRows &rows, std::size_t k, const double *z, RowScratch &scratch, RowSums &sums) const;
 
     void start_stage(std::size_t blocks);
@@ -65,7 +65,6 @@ class FusedNewton final : public Method {
     bool leave_stage();
     void try_full_step();
     void search_line();
-    void accept(double t, bool has_derivatives, bool has_hessian);
     double penalty(const Eigen::VectorXd &x) const { return 0.5 * l2_.dot(x.cwiseProduct(x)); }
     double squared_over_l2(const Eigen::VectorXd &residual) const;
     void measure_dual(bool is_newton);
@@ -133,9 +132,8 @@ void FusedNewton::run(const Pass &pass) {
     if (is_full()) full_passes_ += 1;
 }
 
-void FusedNewton::run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums) const {
-    const std::size_t first = k * rows_.block_rows();
-    double *const z = const_cast<double *>(pass.predict ? next_.data() : z_.data()) + first; // own rows of this thread
+void FusedNewton::run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums) {
+    double *const z = (pass.predict ? next_ : z_).data() + k * rows_.block_rows(); // threads write to their own rows
     if (pass.predict) rows_.predict(k, trial_.data(), z);
     if (!pass.derivatives) return;
     const LossRows rows = rows_of(k, 1);
@@ -240,8 +238,8 @@ void FusedNewton::try_full_step() {
     std::swap(z_, next_);
     x_ = trial_;
     set_derivatives(!last);
-    newton_dual_ = true;
     careful_ = false;
+    newton_dual_ = dual;
     if (dual) measure_dual(true);
 }
 
@@ -344,11 +342,9 @@ std::unique_ptr<Method> make_method(const Problem &problem, const Newton &option
     const bool is_dual = can_be_dual && problem.rows() < problem.dimension();
     if (!is_dual && problem.dimension() > largest) {
         fail(ErrorKind::unsupported,
-             fmt::format("solver {} factors a matrix of the smaller of rows and features and takes at most {} (rows "
-                         "only with an "
-                         "l2 penalty on all but {} features), but there are {} rows and {} features; the solver "
-                         "spdc_fast has no "
-                         "such limit, and spdc takes any penalty",
+             fmt::format("solver {} factors a matrix of the smaller of rows and features and takes at most {} (the "
+                         "rows only with an l2 penalty on all but {} features), but there are {} rows and {} features; "
+                         "the solvers spdc_fast and spdc have no such limit",
                          options.name, largest, most_unpenalised, problem.rows(), problem.features()));
     }
     const bool steps = suits_newton_steps(problem);

@@ -88,8 +88,9 @@ class BarrierNewton final : public Method {
     std::vector<double> z_, first_, next_; // predictions: now, after the predictor's step, after the corrector's
     Slacks slacks_;                        // piece after piece
     double mu_ = 0, objective_ = infinity, mismatch_ = infinity, gap_ = infinity, tolerance_ = 1e-4;
+    double best_gap_ = infinity;
     bool is_exhausted_ = false;
-    int iterations_ = 0, short_steps_ = 0;
+    int iterations_ = 0, best_iteration_ = 0, short_steps_ = 0;
 };
 
 BarrierNewton::BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system)
@@ -312,6 +313,11 @@ void BarrierNewton::advance(double) {
     system_->take(length);
     mismatch_ *= (1 - length) * (1 - length);
     measure();
+    if (gap_ < 0.9 * best_gap_) {
+        best_gap_ = gap_;
+        best_iteration_ = iterations_;
+    }
+    is_exhausted_ = iterations_ > best_iteration_ + 30;
 }
 
 void BarrierNewton::point(std::vector<double> &x, std::vector<double> &y) {
