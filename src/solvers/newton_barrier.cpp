@@ -7,8 +7,9 @@
 //   z - c - gamma y + s - t = 0,    s (y - l) = mu,    t (u - y) = mu,    Lambda x + (1/n) A'(omega y) = 0,    z = A x,
 //
 // and mu goes to 0. Eliminating the rows leaves a Newton step with curvatures h = 1/(gamma + s/(y-l) + t/(u-y)), that is one d x d
-// system (Ferris and Munson 2002; predictor and corrector of Mehrotra 1992, two solves for one factor). It takes some 12 to 40
-// iterations whatever the data, where semismooth Newton steps on smoothed losses zigzag between sets of active rows. y is strictly
+// system (Ferris and Munson 2002; predictor and corrector of Mehrotra 1992, two solves for one factor). It took 10 to 40
+// iterations to 1e-6 on all data tried; semismooth Newton steps on smoothed hinges zigzag between sets of active rows (a9a at
+// l2 = 1e-6: not there after 450 iterations). y is strictly
 // inside its interval throughout: a dual point as it stands.
 //
 // Cost: an iteration reads the data four times, once to assemble H.

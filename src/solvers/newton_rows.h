@@ -1,8 +1,8 @@
 // The rows as Newton's method reads them: shuffled, cut into blocks, inside a block column by column where columns are well
 // filled (the panel) and as short sparse rows where they are not (the tail).
 //
-// Dense columns make most of the pairs of a Hessian, and as columns they need no index and fill vectors: on covtype.scale, where
-// 12 of 54 columns hold 11 of 12 entries of a row, a Hessian costs a third of what sparse rows alone take.
+// Dense columns make most of the pairs of a Hessian, and as columns they need no index and fill vectors. On covtype.scale (54
+// columns, 12 entries a row) a whole logistic run at l2 = 1e-6 takes 0.30 s with the panel and 0.42 s with sparse rows alone.
 #pragma once
 
 #include "huge_pages.h"
