@@ -75,6 +75,11 @@ Outcome drive(const Problem &problem, Method &method, Certifier &certifier, cons
     const double block = std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
                                   1.0 / static_cast<double>(problem.rows()));
     const auto interrupted = [&] { return context.interrupt && context.interrupt->load(std::memory_order_relaxed); };
+    method.aim(stopping.tolerance);
+    while (!method.has_point() && method.passes() < stopping.max_passes && !interrupted() &&
+           clock.seconds() < stopping.max_seconds) {
+        method.advance(block);
+    }
     while (outcome.reason == StopReason::not_run) {
         const double certification_start = clock.seconds();
         method.point(x, y);
@@ -100,7 +105,7 @@ Outcome drive(const Problem &problem, Method &method, Certifier &certifier, cons
             outcome.reason = StopReason::time_limit;
         } else if (certifier.has_no_minimizer()) {
             outcome.reason = StopReason::no_minimizer;
-        } else if (watch.stalled(outcome.passes, now.relative_gap)) {
+        } else if (watch.stalled(outcome.passes, now.relative_gap) || method.exhausted()) {
             outcome.reason = StopReason::stalled;
         } else {
             method.certified(certifier);
@@ -109,7 +114,7 @@ Outcome drive(const Problem &problem, Method &method, Certifier &certifier, cons
         const double latest = outcome.passes + std::max(10.0, 0.25 * outcome.passes);
         const double promising = 2 * stopping.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual));
         while (outcome.reason == StopReason::not_run && method.passes() < std::min(next, stopping.max_passes) &&
-               !interrupted() && clock.seconds() < stopping.max_seconds) {
+               !method.exhausted() && !interrupted() && clock.seconds() < stopping.max_seconds) {
             method.advance(std::min({block, next - method.passes(), stopping.max_passes - method.passes()}));
             // a method that guesses its gap is certified when the guess is near the tolerance, and now and then
             if (method.passes() >= next && next < latest && method.estimated_gap() > promising) next += 1;

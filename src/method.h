@@ -22,6 +22,12 @@ class Method {
     virtual double passes() const = 0;
     /// The current primal and dual point.
     virtual void point(std::vector<double> &x, std::vector<double> &y) = 0;
+    /// Told once, before the first advance: the relative gap that is wanted.
+    virtual void aim(double) {}
+    /// False while the point is known not to be worth a certificate, as at the start of a method that warms up.
+    virtual bool has_point() const { return true; }
+    /// Whether rounding lets it get no further.
+    virtual bool exhausted() const { return false; }
     /// Told after each certification: a method may adapt its parameters to the gap.
     virtual void certified(const Certifier &) {}
     /// A cheap guess of the gap at point(), or 0 when there is none: certification waits while it is far above the tolerance.

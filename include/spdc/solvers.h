@@ -98,7 +98,15 @@ struct Sdca {
     }
 };
 
-using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca>;
+/// Newton's method with a factored Hessian, for l2 penalties and few features or few rows.
+struct Newton {
+    static constexpr std::string_view name = "newton";
+    static constexpr std::string_view help =
+        "Newton's method with a Cholesky factor, for l2 penalties and few features or rows";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
+using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca, Newton>;
 
 /// The names of all solvers, in the order of AnySolver.
 std::vector<std::string> solver_names();

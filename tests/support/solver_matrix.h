@@ -93,7 +93,18 @@ struct Refusal {
     std::string solver, loss, penalty, sentence; // "" stands for any
 };
 
-inline std::vector<Refusal> allowed_refusals() { return {}; }
+inline std::vector<Refusal> allowed_refusals() {
+    std::vector<Refusal> refusals;
+    for (const Penalty &penalty : all_penalties()) {
+        const bool is_l2 = penalty.name == "l2" || penalty.name == "l2 with factors";
+        if (penalty.name != "l2") {
+            refusals.push_back({"spdc_fast", "", penalty.name, "needs an l2 penalty"});
+            refusals.push_back({"sdca", "", penalty.name, "needs an l2 penalty"});
+        }
+        if (!is_l2 && penalty.name != "none") refusals.push_back({"newton", "", penalty.name, "needs an l2 penalty"});
+    }
+    return refusals;
+}
 
 inline bool is_allowed(const Cell &cell, const Error &error) {
     const auto fits = [](const std::string &pattern, std::string_view name) {

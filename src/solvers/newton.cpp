@@ -1,0 +1,356 @@
+// Newton's method with a Cholesky factor, for few features (this file) or few rows (newton_plain.cpp).
+//
+// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + sum_j (lambda_j/2) x_j^2; lambda_j = 0 is allowed, as for a free intercept.
+//
+//   H s = -g,   H = (1/n) A' diag(omega phi'') A + Lambda;   x <- x + t s,   t = 1 or the minimiser along s
+//
+// One iteration is one pass: predictions, loss, gradient and Hessian of a block of rows are computed while it is in the cache.
+// The search along s moves predictions only and reads no data. The first iterations run on a growing sample of the rows, because
+// a minimiser on m rows is only sqrt(d/m) close whatever the effort (Byrd, Chin, Nocedal and Wu 2012).
+//
+// Dual point: y = phi'(z) + phi''(z) (A s) satisfies A'y/n + Lambda (x + s) = 0 exactly, so the gap at x + s is the Fenchel-Young
+// loss of the rows alone and shrinks with the square of the step; phi'(z + A s) would pay |gradient|^2/(2 lambda).
+//
+// Losses that are piecewise quadratic have generalised second derivatives (semismooth Newton: Qi and Sun 1993; for support vector
+// machines Keerthi and DeCoste 2005). Losses with corners, and those that are flat for most rows, go to newton_barrier.cpp.
+//
+// Cost: an iteration reads the data once and takes sum_i nnz_i^2/2 products for H and d^3/3 for the factor.
+#include "newton.h"
+
+#include "methods.h"
+#include "newton_rows.h"
+#include "newton_step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace spdc {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+class FusedNewton final : public Method {
+  public:
+    FusedNewton(const Problem &problem, const SolveContext &context);
+
+    void advance(double passes) override;
+    double passes() const override { return passes_; }
+    void point(std::vector<double> &x, std::vector<double> &y) override;
+    double estimated_gap() const override { return gap_; }
+    void aim(double tolerance) override { tolerance_ = tolerance; }
+    bool has_point() const override { return promising_ || is_exhausted_ || full_passes_ >= 20; }
+    bool exhausted() const override { return is_exhausted_; }
+    void certified(const Certifier &) override { tolerance_ *= 0.5; } // the estimate was too kind
+    int threads() const override { return threads_used_; }
+
+  private:
+    /// What a pass over the rows in use computes.
+    struct Pass {
+        bool predict = false;     // next_ = A trial, and everything else at next_ instead of z_
+        bool derivatives = false; // loss and gradient
+        bool hessian = false;
+        bool dual = false; // how good the dual point of the step from z_ to next_ is
+    };
+    void run(const Pass &pass);
+    void run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums);
+    void add_dual(const LossRows &rows, std::size_t k, const double *z, RowScratch &scratch, RowSums &sums) const;
+
+    void start_stage(std::size_t blocks);
+    void take_derivatives(bool fresh_predictions, bool hessian);
+    void set_derivatives(bool hessian);
+    bool choose_step();
+    bool leave_stage();
+    void try_full_step();
+    void search_line();
+    double penalty(const Eigen::VectorXd &x) const { return 0.5 * l2_.dot(x.cwiseProduct(x)); }
+    double squared_over_l2(const Eigen::VectorXd &residual) const;
+    void measure_dual(bool is_newton);
+    LossRows rows_of(std::size_t first, std::size_t blocks) const {
+        return {b_.data() + first * rows_.block_rows(), omega_.data() + first * rows_.block_rows(),
+                blocks * rows_.block_rows()};
+    }
+    double sample_size() const { return static_cast<double>(std::min(stage_ * rows_.block_rows(), rows_.rows())); }
+    bool is_full() const { return stage_ == rows_.blocks(); }
+
+    const Problem &problem_;
+    const int most_threads_;
+    RowBlocks rows_;
+    NewtonLoss loss_, step_loss_; // the latter as it was for the step
+    Eigen::VectorXd l2_;          // lambda_j
+    std::vector<double> b_, omega_, z_, next_;
+    Eigen::VectorXd x_, step_, trial_, gradient_;
+    Eigen::MatrixXd hessian_;
+    ScaledCholesky factor_;
+    RowSums sums_;
+    std::size_t stage_ = 0; // blocks in use
+    double objective_ = infinity, decrement_ = infinity;
+    double gap_ = infinity, ratio_ = 0.05; // estimated gap, and what it was for a unit of decrement
+    double tolerance_ = 1e-4, passes_ = 0, full_passes_ = 0;
+    bool has_predictions_ = false, has_derivatives_ = false, has_hessian_ = false, newton_dual_ = false;
+    bool careful_ = false; // the last full step was refused: search before computing a Hessian
+    bool promising_ = false, is_exhausted_ = false;
+    int useless_ = 0, threads_used_ = 1;
+};
+
+FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
+    : problem_(problem), most_threads_(context.threads), rows_(problem, context.seed), loss_(problem.loss()),
+      step_loss_(problem.loss()) {
+    const std::size_t d = rows_.dimension(), padded = rows_.padded_rows();
+    l2_.resize(static_cast<Eigen::Index>(d));
+    for (std::int64_t j = 0; j < problem.dimension(); ++j) {
+        l2_[static_cast<Eigen::Index>(rows_.place_of(j))] = problem.regularizer(j).strong_convexity();
+    }
+    x_ = Eigen::VectorXd::Zero(l2_.size());
+    b_.assign(padded, 0.0);
+    omega_.assign(padded, 0.0);
+    for (std::size_t p = 0; p < rows_.rows(); ++p) {
+        b_[p] = problem.targets()[at(rows_.row_at(p))];
+        omega_[p] = problem.importance(rows_.row_at(p));
+    }
+    z_.assign(padded, 0.0);
+    next_.assign(padded, 0.0);
+    const std::size_t first = std::max<std::size_t>(2048, 20 * d) / rows_.block_rows();
+    start_stage(loss_.is_quadratic() || 4 * first > rows_.blocks() ? rows_.blocks() : first);
+    has_predictions_ = true; // x = 0
+    loss_.set_blunt(loss_.has_pieces());
+}
+
+void FusedNewton::start_stage(std::size_t blocks) {
+    stage_ = 2 * blocks > rows_.blocks() ? rows_.blocks() : blocks;
+    has_predictions_ = has_derivatives_ = has_hessian_ = newton_dual_ = careful_ = false;
+}
+
+void FusedNewton::run(const Pass &pass) {
+    const int threads =
+        rows_.sum(stage_, most_threads_, pass.hessian, sums_,
+                  [&](std::size_t k, RowScratch &scratch, RowSums &sums) { run_block(k, pass, scratch, sums); });
+    threads_used_ = std::max(threads_used_, threads);
+    passes_ += sample_size() / static_cast<double>(rows_.rows());
+    if (is_full()) full_passes_ += 1;
+}
+
+void FusedNewton::run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums) {
+    double *const z = (pass.predict ? next_ : z_).data() + k * rows_.block_rows(); // threads write to their own rows
+    if (pass.predict) rows_.predict(k, trial_.data(), z);
+    if (!pass.derivatives) return;
+    const LossRows rows = rows_of(k, 1);
+    sums.loss += loss_.evaluate(rows, z, scratch.w.data(), scratch.h.data());
+    rows_.combine(k, scratch.w.data(), sums.gradient.data());
+    if (pass.hessian) rows_.add_hessian(k, scratch.h.data(), scratch, sums);
+    if (pass.dual) add_dual(rows, k, z, scratch, sums);
+}
+
+void FusedNewton::add_dual(const LossRows &rows, std::size_t k, const double *z, RowScratch &scratch,
+                           RowSums &sums) const {
+    double *const y = scratch.y.data(), *const excess = scratch.excess.data();
+    const bool any = step_loss_.newton_dual(rows, z_.data() + k * rows_.block_rows(), z, y, excess);
+    if (loss_.is_logistic()) {
+        for (std::size_t i = 0; i < rows.count; ++i) {
+            const double off = rows.omega[i] * y[i] - scratch.w[i];
+            if (scratch.h[i] > 0) sums.young += 0.5 * off * off / scratch.h[i];
+        }
+    } else {
+        sums.young += loss_.young(rows, z, y);
+    }
+    if (!any) return;
+    for (std::size_t i = 0; i < rows.count; ++i)
+        excess[i] *= rows.omega[i];
+    rows_.combine(k, excess, sums.excess.data());
+}
+
+void FusedNewton::set_derivatives(bool hessian) {
+    const double scale = 1 / sample_size();
+    objective_ = scale * sums_.loss + penalty(x_);
+    gradient_ = scale * Eigen::Map<const Eigen::VectorXd>(sums_.gradient.data(), x_.size()) + l2_.cwiseProduct(x_);
+    has_derivatives_ = true;
+    has_hessian_ = hessian;
+    if (!hessian) return;
+    rows_.assemble(sums_, scale, hessian_);
+    hessian_.diagonal() += l2_;
+}
+
+/// The derivatives at x.
+void FusedNewton::take_derivatives(bool fresh_predictions, bool hessian) {
+    trial_ = x_;
+    run({fresh_predictions, true, hessian, false});
+    if (fresh_predictions) std::swap(z_, next_);
+    has_predictions_ = true;
+    set_derivatives(hessian);
+}
+
+bool FusedNewton::choose_step() {
+    if (!factor_.factor(hessian_)) return false;
+    step_ = factor_.solve(-gradient_);
+    const double slope = gradient_.dot(step_);
+    if (!step_.allFinite() || !(slope < 0)) return false;
+    decrement_ = -0.5 * slope;
+    return true;
+}
+
+/// On a sample: takes the step and goes to more rows when the sample's own error is larger than what is left to gain.
+bool FusedNewton::leave_stage() {
+    if (is_full()) return false;
+    const double d = static_cast<double>(rows_.dimension());
+    const double worth = 0.5 * d / sample_size() * std::min(1.0, std::fabs(objective_));
+    if (decrement_ > worth) return false;
+    x_ += step_;
+    start_stage(8 * stage_);
+    return true;
+}
+
+void FusedNewton::advance(double) {
+    if (is_exhausted_) return;
+    if (!has_derivatives_ || !has_hessian_) take_derivatives(!has_predictions_, true);
+    if (!choose_step()) {
+        is_exhausted_ = is_full();
+        if (!is_full()) start_stage(8 * stage_);
+        return;
+    }
+    if (leave_stage()) return;
+    step_loss_ = loss_;
+    loss_.set_blunt(false);
+    trial_ = x_ + step_;
+    if (careful_) {
+        run({true, false, false, false});
+        search_line();
+    } else {
+        try_full_step();
+    }
+}
+
+void FusedNewton::try_full_step() {
+    const double goal = 0.5 * tolerance_ * std::fabs(objective_);
+    const bool last = is_full() && decrement_ * ratio_ <= goal;
+    const bool dual = is_full() && decrement_ <= 0.02 * std::fabs(objective_);
+    run({true, true, !last, dual});
+    const double scale = 1 / sample_size();
+    const double value = scale * sums_.loss + penalty(trial_);
+    const double rounding = 1e-14 * std::fabs(objective_);
+    if (!(value <= objective_ - 0.1 * decrement_ + rounding)) {
+        search_line();
+        return;
+    }
+    useless_ = decrement_ <= 0.1 * rounding ? useless_ + 1 : 0;
+    is_exhausted_ = useless_ > 3;
+    std::swap(z_, next_);
+    x_ = trial_;
+    set_derivatives(!last);
+    careful_ = false;
+    newton_dual_ = dual;
+    if (dual) measure_dual(true);
+}
+
+/// The minimiser between x and trial_, whose predictions are in next_.
+void FusedNewton::search_line() {
+    const std::size_t count = stage_ * rows_.block_rows();
+    std::vector<double> &move = next_;
+    for (std::size_t i = 0; i < count; ++i)
+        move[i] -= z_[i];
+    const double scale = 1 / sample_size();
+    const double pull = l2_.cwiseProduct(x_).dot(step_), stiffness = l2_.cwiseProduct(step_).dot(step_);
+    const auto slope = [&](double t) {
+        const LineSlope rows = loss_.slope(rows_of(0, stage_), z_.data(), move.data(), t);
+        return LineSlope{scale * rows.first + pull + t * stiffness, scale * rows.second + stiffness};
+    };
+    const LineSlope end = slope(1);
+    const bool full = end.first <= 0.1 * decrement_;
+    const double t = full ? 1 : line_minimum(slope, -2 * decrement_, 1);
+    for (std::size_t i = 0; i < count; ++i)
+        z_[i] += t * move[i];
+    x_ += t * step_;
+    careful_ = !full;
+    useless_ = t * decrement_ <= 1e-15 * std::fabs(objective_) ? useless_ + 1 : 0;
+    is_exhausted_ = useless_ > 3;
+    newton_dual_ = false;
+    take_derivatives(false, true);
+    measure_dual(false);
+}
+
+/// sum_j residual_j^2/(2 lambda_j); what is not penalised is charged for its size.
+double FusedNewton::squared_over_l2(const Eigen::VectorXd &residual) const {
+    double sum = 0;
+    for (Eigen::Index j = 0; j < residual.size(); ++j) {
+        const double r = residual[j];
+        sum += l2_[j] > 0 ? 0.5 * r * r / l2_[j] : std::fabs(r) * std::max(1.0, std::fabs(x_[j]));
+    }
+    return sum;
+}
+
+void FusedNewton::measure_dual(bool is_newton) {
+    const double plain = squared_over_l2(gradient_);
+    double newton = infinity;
+    if (is_newton) {
+        const double scale = 1 / sample_size();
+        newton = scale * sums_.young +
+                 squared_over_l2(scale * Eigen::Map<const Eigen::VectorXd>(sums_.excess.data(), x_.size()));
+        if (decrement_ > 0) ratio_ = newton / decrement_;
+    }
+    newton_dual_ = newton < plain;
+    gap_ = std::min(newton, plain);
+    promising_ = promising_ || gap_ <= tolerance_ * std::fabs(objective_);
+}
+
+void FusedNewton::point(std::vector<double> &x, std::vector<double> &y) {
+    x.resize(at(problem_.dimension()));
+    for (std::size_t j = 0; j < x.size(); ++j) {
+        x[j] = x_[static_cast<Eigen::Index>(rows_.place_of(static_cast<std::int64_t>(j)))];
+    }
+    std::vector<double> dual(rows_.padded_rows()), excess(rows_.padded_rows());
+    const LossRows all = rows_of(0, rows_.blocks());
+    if (!is_full() || !has_predictions_) { // the sample is all that was looked at
+        for (std::size_t k = 0; k < rows_.blocks(); ++k)
+            rows_.predict(k, x_.data(), z_.data() + k * rows_.block_rows());
+        newton_dual_ = false;
+    }
+    if (newton_dual_) {
+        step_loss_.newton_dual(all, next_.data(), z_.data(), dual.data(), excess.data());
+    } else {
+        loss_.dual(all, z_.data(), dual.data());
+    }
+    y.resize(rows_.rows());
+    for (std::size_t p = 0; p < rows_.rows(); ++p)
+        y[at(rows_.row_at(p))] = dual[p];
+}
+
+/// Whether Newton steps from x = 0 suit the loss; if not, it is one for the barrier.
+bool suits_newton_steps(const Problem &problem) {
+    const std::size_t n = at(problem.rows());
+    const std::vector<double> zeros(n, 0.0), ones(problem.importance().empty() ? n : 0, 1.0);
+    const double *const omega = problem.importance().empty() ? ones.data() : problem.importance().data();
+    return NewtonLoss(problem.loss()).suits({problem.targets().data(), omega, n}, zeros.data());
+}
+
+} // namespace
+
+std::unique_ptr<Method> make_fused_newton(const Problem &problem, const SolveContext &context) {
+    return std::make_unique<FusedNewton>(problem, context);
+}
+
+std::unique_ptr<Method> make_method(const Problem &problem, const Newton &options, const SolveContext &context) {
+    constexpr std::int64_t largest = 5000;        // a matrix of 200 MB and a factor of 4e10 products
+    constexpr std::size_t most_unpenalised = 500; // columns of the dual-sized form
+    if (!std::holds_alternative<L2>(problem.regularizer().variant())) {
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {} needs an l2 penalty without l1 or bounds; the solver spdc takes any penalty",
+                         options.name));
+    }
+    const bool can_be_dual = problem.rows() <= largest && problem.strong_convexity() > 0 &&
+                             problem.free_coordinates().size() <= most_unpenalised;
+    const bool is_dual = can_be_dual && problem.rows() < problem.dimension();
+    if (!is_dual && problem.dimension() > largest) {
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {} factors a matrix of the smaller of rows and features and takes at most {} (the "
+                         "rows only with an l2 penalty on all but {} features), but there are {} rows and {} features; "
+                         "the solvers spdc_fast and spdc have no such limit",
+                         options.name, largest, most_unpenalised, problem.rows(), problem.features()));
+    }
+    const bool steps = suits_newton_steps(problem);
+    if (steps && !is_dual) return make_fused_newton(problem, context);
+    auto system = is_dual ? make_dual_system(problem, context) : make_primal_system(problem, context);
+    return steps ? make_plain_newton(problem, std::move(system)) : make_barrier_newton(problem, std::move(system));
+}
+
+} // namespace spdc

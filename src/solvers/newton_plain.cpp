@@ -1,0 +1,126 @@
+// Newton's method on any NewtonSystem: the form for few rows, and the plain twin of newton.cpp.
+//
+// One step at a time from x = 0: derivatives at z, the step, the full step or the minimiser along it. The dual point is the Newton
+// dual of newton.cpp.
+#include "newton.h"
+#include "newton_step.h"
+#include "newton_system.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spdc {
+
+namespace {
+
+class PlainNewton final : public Method {
+  public:
+    PlainNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system)
+        : problem_(problem), loss_(problem.loss()), system_(std::move(system)), count_(system_->rows().count) {
+        for (auto *array : {&z_, &next_, &w_, &h_, &y_, &excess_})
+            array->resize(count_, 0.0);
+        loss_.set_blunt(loss_.has_pieces());
+        objective_ = evaluate();
+    }
+
+    void advance(double passes) override;
+    double passes() const override { return system_->passes(); }
+    void point(std::vector<double> &x, std::vector<double> &y) override;
+    double estimated_gap() const override { return gap_; }
+    void aim(double tolerance) override { tolerance_ = tolerance; }
+    bool has_point() const override {
+        return gap_ <= tolerance_ * std::fabs(objective_) || is_exhausted_ || iterations_ >= 20;
+    }
+    bool exhausted() const override { return is_exhausted_; }
+    int threads() const override { return system_->threads(); }
+
+  private:
+    double evaluate() {
+        const double n = static_cast<double>(problem_.rows());
+        return loss_.evaluate(system_->rows(), z_.data(), w_.data(), h_.data()) / n + system_->penalty();
+    }
+    double measure(bool full_step);
+
+    const Problem &problem_;
+    NewtonLoss loss_;
+    std::unique_ptr<NewtonSystem> system_;
+    const std::size_t count_;
+    std::vector<double> z_, next_, w_, h_, y_, excess_;
+    double objective_ = infinity, gap_ = infinity, tolerance_ = 1e-4;
+    bool is_exhausted_ = false;
+    int iterations_ = 0, useless_ = 0;
+};
+
+void PlainNewton::advance(double) {
+    if (is_exhausted_) return;
+    ++iterations_;
+    const LossRows rows = system_->rows();
+    RowSums sums;
+    const bool solved = system_->solve(
+        z_.data(),
+        [&](std::size_t begin, std::size_t end, double *w, double *h) {
+            std::copy(w_.data() + begin, w_.data() + end, w);
+            std::copy(h_.data() + begin, h_.data() + end, h);
+        },
+        true, next_.data(), [](std::size_t, std::size_t, RowSums &) {}, sums);
+    std::vector<double> &move = next_;
+    loss_.newton_dual(rows, z_.data(), next_.data(), y_.data(), excess_.data());
+    for (std::size_t i = 0; i < count_; ++i)
+        move[i] -= z_[i];
+    loss_.set_blunt(false);
+    const double n = static_cast<double>(problem_.rows());
+    const LineSlope penalty = system_->penalty_slope();
+    const auto slope = [&](double t) {
+        const LineSlope now = loss_.slope(rows, z_.data(), move.data(), t);
+        return LineSlope{now.first / n + penalty.first + t * penalty.second, now.second / n + penalty.second};
+    };
+    const double at_zero = slope(0).first;
+    if (!solved || !(at_zero < 0)) { // at the minimiser, as far as rounding lets one see
+        is_exhausted_ = ++useless_ > 2;
+        return;
+    }
+    const bool full = slope(1).first <= -0.05 * at_zero;
+    const double t = full ? 1 : line_minimum(slope, at_zero, 1);
+    for (std::size_t i = 0; i < count_; ++i)
+        z_[i] += t * move[i];
+    system_->take(t);
+    objective_ = evaluate();
+    useless_ = -t * at_zero <= 1e-15 * std::fabs(objective_) ? useless_ + 1 : 0;
+    is_exhausted_ = useless_ > 3;
+    gap_ = measure(full);
+}
+
+/// The better of the Newton dual (in y_, with what was cut off in excess_) and phi'(z).
+double PlainNewton::measure(bool full_step) {
+    const LossRows rows = system_->rows();
+    const double n = static_cast<double>(problem_.rows());
+    const auto mismatch_of = [&](const std::vector<double> &y) {
+        return system_->mismatch([&](std::size_t begin, std::size_t end, double *w, double *) {
+            for (std::size_t i = begin; i < end; ++i)
+                w[i - begin] = rows.omega[i] * y[i];
+        });
+    };
+    const double newton = full_step ? loss_.young(rows, z_.data(), y_.data()) / n + mismatch_of(y_) : infinity;
+    std::vector<double> &plain = excess_;
+    loss_.dual(rows, z_.data(), plain.data());
+    const double gap = mismatch_of(plain);
+    if (newton <= gap) return newton;
+    std::swap(y_, plain);
+    return gap;
+}
+
+void PlainNewton::point(std::vector<double> &x, std::vector<double> &y) {
+    if (iterations_ == 0) loss_.dual(system_->rows(), z_.data(), y_.data());
+    system_->point(x);
+    y.resize(static_cast<std::size_t>(problem_.rows()));
+    for (std::size_t p = 0; p < y.size(); ++p)
+        y[system_->row_at(p)] = y_[p];
+}
+
+} // namespace
+
+std::unique_ptr<Method> make_plain_newton(const Problem &problem, std::unique_ptr<NewtonSystem> system) {
+    return std::make_unique<PlainNewton>(problem, std::move(system));
+}
+
+} // namespace spdc

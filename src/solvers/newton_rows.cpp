@@ -1,0 +1,239 @@
+#include "newton_rows.h"
+
+#include "parallel.h"
+#include "random.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+#include <thread>
+
+namespace spdc {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+std::size_t round_up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit * unit; }
+
+void add_to(std::vector<double> &sum, const std::vector<double> &term) {
+    for (std::size_t i = 0; i < sum.size(); ++i)
+        sum[i] += term[i];
+}
+
+} // namespace
+
+void RowSums::add(const RowSums &other) {
+    loss += other.loss;
+    young += other.young;
+    products += other.products;
+    weight += other.weight;
+    largest = std::max(largest, other.largest);
+    add_to(gradient, other.gradient);
+    add_to(excess, other.excess);
+    add_to(columns, other.columns);
+    add_to(mixed, other.mixed);
+    add_to(tail, other.tail);
+}
+
+RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed) : kernels_(newton_kernels()) {
+    shuffle(seed, problem.rows());
+    choose_panel(problem);
+    // the panel of a block and its weighted copy should stay in the second-level cache
+    block_rows_ = panel_ <= 128 ? 256 : (panel_ <= 512 ? 128 : 64);
+    blocks_ = (order_.size() + block_rows_ - 1) / block_rows_;
+    copy(problem);
+}
+
+/// Runs of 8 rows in random order: random enough for a sample, and a run is read from memory at one go.
+void RowBlocks::shuffle(std::uint64_t seed, std::int64_t rows) {
+    constexpr std::int64_t run = 8;
+    std::vector<std::int64_t> runs(at((rows + run - 1) / run));
+    std::iota(runs.begin(), runs.end(), 0);
+    Random random(seed);
+    random.shuffle(runs);
+    order_.reserve(at(rows));
+    for (const std::int64_t k : runs) {
+        for (std::int64_t i = k * run; i < std::min((k + 1) * run, rows); ++i) {
+            order_.push_back(static_cast<std::int32_t>(i));
+        }
+    }
+}
+
+/// Columns of which more than a quarter is filled, judged by the first rows of the shuffled order.
+void RowBlocks::choose_panel(const Problem &problem) {
+    const std::size_t looked_at = std::min<std::size_t>(order_.size(), 8192);
+    std::vector<std::int64_t> filled(at(problem.dimension()), 0);
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::size_t p = 0; p < looked_at; ++p) {
+                const auto row = matrix.row(order_[p]);
+                for (std::int64_t q = 0; q < row.size(); ++q)
+                    filled[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
+            }
+        },
+        problem.matrix());
+    if (problem.has_intercept()) filled.back() = static_cast<std::int64_t>(looked_at);
+    place_.assign(filled.size(), -1);
+    for (const bool dense : {true, false}) {
+        for (std::size_t j = 0; j < filled.size(); ++j) {
+            if ((4 * at(filled[j]) > looked_at) != dense) continue;
+            place_[j] = static_cast<std::int32_t>(panel_ + tail_);
+            ++(dense ? panel_ : tail_);
+        }
+    }
+}
+
+void RowBlocks::copy(const Problem &problem) {
+    panel_values_.resize(padded_rows() * panel_);
+    offsets_.assign(padded_rows() + 1, 0);
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::size_t p = 0; p < order_.size(); ++p) {
+                const auto row = matrix.row(order_[p]);
+                if (p + 16 < order_.size()) matrix.row(order_[p + 16]).prefetch(0);
+                double *const column = panel_values_.data() + p / block_rows_ * block_rows_ * panel_ + p % block_rows_;
+                for (std::int64_t q = 0; q < row.size(); ++q) {
+                    const std::size_t place = at(place_[at(row.column(q))]);
+                    if (place < panel_) {
+                        column[place * block_rows_] = row.value(q);
+                    } else if (row.value(q) != 0) { // dense data have zeros
+                        tail_columns_.push_back(static_cast<std::uint16_t>(place - panel_));
+                        tail_values_.push_back(row.value(q));
+                    }
+                }
+                if (problem.has_intercept()) column[at(place_.back()) * block_rows_] = 1;
+                offsets_[p + 1] = static_cast<std::int64_t>(tail_columns_.size());
+            }
+        },
+        problem.matrix());
+    for (std::size_t p = order_.size(); p < padded_rows(); ++p)
+        offsets_[p + 1] = offsets_[p];
+}
+
+void RowBlocks::predict(std::size_t k, const double *x, double *z) const {
+    std::fill(z, z + block_rows_, 0.0);
+    if (panel_ > 0) kernels_.predict(panel(k), x, z);
+    const TailBlock rows = tail(k);
+    const double *const tail_x = x + panel_;
+    for (std::size_t i = 0; i < block_rows_; ++i) {
+        for (std::int64_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
+            z[i] += rows.values[q] * tail_x[rows.columns[q]];
+    }
+}
+
+void RowBlocks::combine(std::size_t k, const double *w, double *g) const {
+    if (panel_ > 0) kernels_.combine(panel(k), w, g);
+    const TailBlock rows = tail(k);
+    double *const tail_g = g + panel_;
+    for (std::size_t i = 0; i < block_rows_; ++i) {
+        for (std::int64_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
+            tail_g[rows.columns[q]] += w[i] * rows.values[q];
+    }
+}
+
+void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch, RowSums &sums) const {
+    std::size_t active = 0;
+    for (std::size_t i = 0; i < block_rows_; ++i) {
+        if (h[i] == 0) continue;
+        scratch.active[active] = static_cast<std::int32_t>(i);
+        scratch.active_h[active++] = h[i];
+    }
+    if (active == 0) return;
+    const ColumnBlock all = panel(k);
+    ColumnBlock block = all;
+    // copying the active rows costs about as much as 8 products with a column
+    const bool compacts = active * (panel_ + 16) < block_rows_ * panel_;
+    if (compacts) block = {scratch.compact.data(), panel_, block_rows_, round_up(active, 4)};
+    for (std::size_t c = 0; c < panel_; ++c) {
+        double *const weighted = scratch.weighted.data() + c * block_rows_;
+        const double *const column = all.column(c);
+        if (!compacts) {
+            for (std::size_t i = 0; i < block_rows_; ++i)
+                weighted[i] = h[i] * column[i];
+            continue;
+        }
+        double *const compact = scratch.compact.data() + c * block_rows_;
+        for (std::size_t i = 0; i < active; ++i) {
+            compact[i] = column[scratch.active[i]];
+            weighted[i] = scratch.active_h[i] * compact[i];
+        }
+        for (std::size_t i = active; i < block.rows; ++i)
+            compact[i] = weighted[i] = 0;
+    }
+    const ColumnBlock weighted{scratch.weighted.data(), panel_, block_rows_, block.rows};
+    if (panel_ > 0) kernels_.gram(weighted, block, sums.columns.data(), panel_);
+    if (tail_ == 0) return;
+    const std::size_t stride = round_up(panel_, 4);
+    for (std::size_t c = 0; c < panel_; ++c) {
+        for (std::size_t i = 0; i < active; ++i) {
+            scratch.scaled[i * stride + c] = weighted.values[c * block_rows_ + (compacts ? i : at(scratch.active[i]))];
+        }
+    }
+    kernels_.tail(tail(k), scratch.active.data(), active, scratch.active_h.data(), scratch.scaled.data(),
+                  {sums.columns.data(), sums.mixed.data(), sums.tail.data(), panel_, stride, tail_});
+}
+
+int RowBlocks::sum(std::size_t blocks, int threads, bool with_hessian, RowSums &total, const BlockWork &work) const {
+    const std::size_t parts = std::clamp<std::size_t>(blocks / 16, 1, 16);
+    const int team = static_cast<int>(std::min<std::size_t>(at(threads), parts));
+    total = make_sums(with_hessian);
+    std::atomic<std::size_t> next_part{0}, turn{0};
+    run_team(team, [&](int) {
+        RowScratch scratch = make_scratch();
+        for (std::size_t part = next_part++; part < parts; part = next_part++) {
+            RowSums own = make_sums(with_hessian);
+            for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k)
+                work(k, scratch, own);
+            while (turn.load(std::memory_order_acquire) != part)
+                std::this_thread::yield();
+            total.add(own);
+            turn.store(part + 1, std::memory_order_release);
+        }
+    });
+    return team;
+}
+
+RowScratch RowBlocks::make_scratch() const {
+    RowScratch scratch;
+    scratch.weighted.resize(panel_ * block_rows_);
+    scratch.compact.resize(panel_ * block_rows_);
+    if (tail_ > 0) scratch.scaled.resize(round_up(panel_, 4) * block_rows_);
+    for (auto *array : {&scratch.w, &scratch.h, &scratch.active_h, &scratch.y, &scratch.excess}) {
+        array->resize(block_rows_);
+    }
+    scratch.active.resize(block_rows_);
+    return scratch;
+}
+
+RowSums RowBlocks::make_sums(bool with_hessian) const {
+    RowSums sums;
+    sums.gradient.resize(dimension());
+    sums.excess.resize(dimension());
+    if (!with_hessian) return sums;
+    sums.columns.resize(panel_ * panel_);
+    sums.mixed.resize(tail_ * round_up(panel_, 4));
+    sums.tail.resize(tail_ * tail_);
+    return sums;
+}
+
+void RowBlocks::assemble(const RowSums &sums, double scale, Eigen::MatrixXd &hessian) const {
+    const auto d = static_cast<Eigen::Index>(dimension());
+    hessian.resize(d, d);
+    const std::size_t stride = round_up(panel_, 4);
+    for (std::size_t column = 0; column < dimension(); ++column) {
+        double *const to = hessian.data() + column * dimension();
+        if (column < panel_) {
+            for (std::size_t row = 0; row <= column; ++row)
+                to[row] = scale * sums.columns[row * panel_ + column];
+            continue;
+        }
+        const std::size_t j = column - panel_;
+        for (std::size_t row = 0; row < panel_; ++row)
+            to[row] = scale * sums.mixed[j * stride + row];
+        for (std::size_t i = 0; i <= j; ++i)
+            to[panel_ + i] = scale * sums.tail[i * tail_ + j];
+    }
+}
+
+} // namespace spdc

@@ -1,0 +1,358 @@
+#include "newton_system.h"
+
+#include "newton_step.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace spdc {
+
+namespace {
+
+using Eigen::VectorXd;
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+Eigen::Map<const VectorXd> view(const double *values, std::size_t count) {
+    return {values, static_cast<Eigen::Index>(count)};
+}
+
+/// sum_j r_j^2/(2 lambda_j); a coordinate without penalty is charged for its size.
+double squared_over_l2(const VectorXd &r, const VectorXd &l2, const VectorXd &x) {
+    double sum = 0;
+    for (Eigen::Index j = 0; j < r.size(); ++j) {
+        sum += l2[j] > 0 ? 0.5 * r[j] * r[j] / l2[j] : std::fabs(r[j]) * std::max(1.0, std::fabs(x[j]));
+    }
+    return sum;
+}
+
+class PrimalSystem final : public NewtonSystem {
+  public:
+    PrimalSystem(const Problem &problem, const SolveContext &context)
+        : most_threads_(context.threads), rows_(static_cast<double>(problem.rows())), blocks_(problem, context.seed) {
+        l2_.resize(static_cast<Eigen::Index>(blocks_.dimension()));
+        for (std::int64_t j = 0; j < problem.dimension(); ++j) {
+            place_.push_back(static_cast<Eigen::Index>(blocks_.place_of(j)));
+            l2_[place_.back()] = problem.regularizer(j).strong_convexity();
+        }
+        x_ = step_ = VectorXd::Zero(l2_.size());
+        b_.assign(blocks_.padded_rows(), 0.0);
+        omega_.assign(blocks_.padded_rows(), 0.0);
+        for (std::size_t p = 0; p < blocks_.rows(); ++p) {
+            b_[p] = problem.targets()[at(blocks_.row_at(p))];
+            omega_[p] = problem.importance(blocks_.row_at(p));
+        }
+    }
+
+    LossRows rows() const override { return {b_.data(), omega_.data(), blocks_.padded_rows()}; }
+    std::size_t row_at(std::size_t place) const override { return at(blocks_.row_at(place)); }
+
+    RowSums look(const Look &look) override {
+        run(false, [&](std::size_t k, RowScratch &, RowSums &sums) { look(begin(k), begin(k + 1), sums); });
+        return std::move(sums_);
+    }
+
+    bool solve(const double *, const Fill &fill, bool factors, double *next, const Look &look, RowSums &sums) override {
+        run(factors, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
+            fill(begin(k), begin(k + 1), scratch.w.data(), scratch.h.data());
+            blocks_.combine(k, scratch.w.data(), own.gradient.data());
+            if (factors) blocks_.add_hessian(k, scratch.h.data(), scratch, own);
+        });
+        passes_ += 1;
+        if (factors) {
+            blocks_.assemble(sums_, 1 / rows_, hessian_);
+            hessian_.diagonal() += l2_;
+            if (!factor_.factor(hessian_)) return false;
+        }
+        step_ = factor_.solve(-gradient());
+        if (!step_.allFinite()) return false;
+        const VectorXd x = x_ + step_;
+        run(false, [&](std::size_t k, RowScratch &, RowSums &own) {
+            blocks_.predict(k, x.data(), next + begin(k));
+            look(begin(k), begin(k + 1), own);
+        });
+        passes_ += 1;
+        sums = std::move(sums_);
+        return true;
+    }
+
+    void take(double t) override { x_ += t * step_; }
+
+    double mismatch(const Fill &fill) override {
+        run(false, [&](std::size_t k, RowScratch &scratch, RowSums &sums) {
+            fill(begin(k), begin(k + 1), scratch.w.data(), scratch.h.data());
+            blocks_.combine(k, scratch.w.data(), sums.gradient.data());
+        });
+        passes_ += 1;
+        return squared_over_l2(gradient(), l2_, x_);
+    }
+
+    double penalty() const override { return 0.5 * l2_.dot(x_.cwiseProduct(x_)); }
+    LineSlope penalty_slope() const override {
+        return {l2_.cwiseProduct(x_).dot(step_), l2_.cwiseProduct(step_).dot(step_)};
+    }
+    void point(std::vector<double> &x) const override {
+        x.clear();
+        for (const Eigen::Index place : place_)
+            x.push_back(x_[place]);
+    }
+
+  private:
+    std::size_t begin(std::size_t k) const { return k * blocks_.block_rows(); }
+    void run(bool hessian, const RowBlocks::BlockWork &work) {
+        threads_ = std::max(threads_, blocks_.sum(blocks_.blocks(), most_threads_, hessian, sums_, work));
+    }
+    VectorXd gradient() const {
+        return view(sums_.gradient.data(), sums_.gradient.size()) / rows_ + l2_.cwiseProduct(x_);
+    }
+
+    const int most_threads_;
+    const double rows_;
+    RowBlocks blocks_;
+    std::vector<Eigen::Index> place_;
+    std::vector<double> b_, omega_;
+    VectorXd l2_, x_, step_;
+    Eigen::MatrixXd hessian_;
+    ScaledCholesky factor_;
+    RowSums sums_;
+};
+
+/// A'F^-1/2 as the rows of a problem: feature by feature, the penalty factors F divided out. Coordinates without penalty are left
+/// out.
+Problem transposed(const Problem &problem) {
+    const std::int64_t n = problem.rows(), d = problem.features();
+    std::vector<double> scale;
+    const double lambda = problem.strong_convexity();
+    for (std::int64_t j = 0; j < d; ++j) {
+        const double own = problem.regularizer(j).strong_convexity();
+        scale.push_back(own > 0 ? std::sqrt(lambda / own) : 0.0);
+    }
+    std::vector<std::int64_t> offsets(at(d) + 2, 0);
+    const auto each_entry = [&](auto &&visit) {
+        std::visit(
+            [&](const auto &matrix) {
+                for (std::int64_t i = 0; i < n; ++i) {
+                    const auto row = matrix.row(i);
+                    for (std::int64_t q = 0; q < row.size(); ++q) {
+                        const double value = row.value(q) * scale[at(row.column(q))];
+                        if (value != 0) visit(i, row.column(q), value);
+                    }
+                    if (problem.intercept() == Intercept::penalized) visit(i, d, 1.0);
+                }
+            },
+            problem.matrix());
+    };
+    each_entry([&](std::int64_t, std::int64_t j, double) { ++offsets[at(j) + 1]; });
+    for (std::size_t j = 1; j < offsets.size(); ++j)
+        offsets[j] += offsets[j - 1];
+    std::vector<std::int32_t> columns(at(offsets.back()));
+    std::vector<double> values(columns.size());
+    std::vector<std::int64_t> next = offsets;
+    each_entry([&](std::int64_t i, std::int64_t j, double value) {
+        const std::size_t p = at(next[at(j)]++);
+        columns[p] = static_cast<std::int32_t>(i);
+        values[p] = value;
+    });
+    Dataset data;
+    data.matrix = CsrMatrix<double>::own(n, std::move(offsets), std::move(columns), std::move(values));
+    data.targets.assign(at(d) + 1, 0.0);
+    return {std::move(data), Squared{}, L2{1}};
+}
+
+// With K = A F^-1 A' over the penalised coordinates, U the columns without penalty, kappa = 1/(lambda n) and Q = w + h (A s):
+//
+//   x + s = -kappa F^-1 A'Q on the penalised coordinates, c on the others;  z + A s = -kappa K Q + U c;  U'Q = 0.
+//
+// With Q = w + E p, E = diag(sqrt h) this is  (I + kappa E K E) p = E (U c - kappa K w - z): positive definite however many rows are
+// equal or empty, only as large as the number of rows with h > 0, and p goes to 0 with the steps, so that rounding hurts little.
+class DualSystem final : public NewtonSystem {
+  public:
+    DualSystem(const Problem &problem, const SolveContext &context);
+
+    LossRows rows() const override { return {b_.data(), omega_.data(), b_.size()}; }
+    std::size_t row_at(std::size_t place) const override { return place; }
+    RowSums look(const Look &look) override {
+        RowSums sums;
+        each_stretch([&](std::size_t begin, std::size_t end) { look(begin, end, sums); });
+        return sums;
+    }
+    bool solve(const double *z, const Fill &fill, bool factors, double *next, const Look &look, RowSums &sums) override;
+    void take(double t) override {
+        v_ += t * (next_v_ - v_);
+        c_ += t * (next_c_ - c_);
+    }
+    double mismatch(const Fill &fill) override;
+    double penalty() const override { return 0.5 * lambda_ * std::max(0.0, v_.dot(K_ * v_)); }
+    LineSlope penalty_slope() const override {
+        const VectorXd move = next_v_ - v_, image = K_ * move;
+        return {lambda_ * v_.dot(image), lambda_ * move.dot(image)};
+    }
+    void point(std::vector<double> &x) const override;
+
+  private:
+    template <class Visit> void each_stretch(Visit &&visit) const {
+        for (std::size_t begin = 0; begin < b_.size(); begin += longest_stretch) {
+            visit(begin, std::min(begin + longest_stretch, b_.size()));
+        }
+    }
+    bool factor();
+    VectorXd on_active(const VectorXd &all) const { return all(active_); }
+    VectorXd free_column(Eigen::Index j) const { return e_.cwiseProduct(on_active(U_.col(j))); }
+
+    const Problem &problem_;
+    const double rows_, lambda_, kappa_;
+    std::vector<double> b_, omega_; // padded to a multiple of 4
+    Eigen::MatrixXd K_, U_;
+    VectorXd v_, c_, next_v_, next_c_; // x = F^-1 A'v and c
+    std::vector<Eigen::Index> active_;
+    VectorXd w_, h_, e_; // e: sqrt of h on the active rows
+    Eigen::MatrixXd matrix_, right_, schur_;
+    ScaledCholesky factor_;
+};
+
+DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
+    : problem_(problem), rows_(static_cast<double>(problem.rows())), lambda_(problem.strong_convexity()),
+      kappa_(1 / (problem.strong_convexity() * static_cast<double>(problem.rows()))) {
+    const std::size_t n = at(problem.rows()), padded = (n + 3) / 4 * 4;
+    b_.assign(padded, 0.0);
+    omega_.assign(padded, 0.0);
+    for (std::size_t i = 0; i < n; ++i) {
+        b_[i] = problem.targets()[i];
+        omega_[i] = problem.importance(static_cast<std::int64_t>(i));
+    }
+    const Problem features = transposed(problem);
+    const RowBlocks blocks(features, context.seed);
+    RowSums sums;
+    const std::vector<double> ones(blocks.block_rows(), 1.0);
+    blocks.sum(blocks.blocks(), context.threads, true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
+        blocks.add_hessian(k, ones.data(), scratch, own);
+    });
+    Eigen::MatrixXd gram;
+    blocks.assemble(sums, 1, gram);
+    const auto size = static_cast<Eigen::Index>(padded);
+    K_ = Eigen::MatrixXd::Zero(size, size);
+    for (std::size_t i = 0; i < n; ++i) {
+        for (std::size_t k = 0; k < n; ++k) {
+            const auto p = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(i)));
+            const auto q = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(k)));
+            K_(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k)) = gram(std::min(p, q), std::max(p, q));
+        }
+    }
+    const auto free = problem.free_coordinates();
+    U_ = Eigen::MatrixXd::Zero(size, static_cast<Eigen::Index>(free.size()));
+    std::vector<std::int64_t> column(at(problem.dimension()), -1);
+    for (std::size_t k = 0; k < free.size(); ++k)
+        column[at(free[k])] = static_cast<std::int64_t>(k);
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < matrix.rows() && !free.empty(); ++i) {
+                const auto row = matrix.row(i);
+                for (std::int64_t q = 0; q < row.size(); ++q) {
+                    if (column[at(row.column(q))] >= 0) U_(i, column[at(row.column(q))]) = row.value(q);
+                }
+                if (problem.intercept() == Intercept::free) U_(i, column.back()) = 1;
+            }
+        },
+        problem.matrix());
+    v_ = next_v_ = w_ = h_ = VectorXd::Zero(size);
+    c_ = next_c_ = VectorXd::Zero(U_.cols());
+}
+
+bool DualSystem::factor() {
+    active_.clear();
+    for (Eigen::Index i = 0; i < h_.size(); ++i) {
+        if (h_[i] > 0) active_.push_back(i);
+    }
+    const auto m = static_cast<Eigen::Index>(active_.size());
+    e_ = on_active(h_.cwiseSqrt());
+    matrix_.resize(m, m);
+    for (Eigen::Index c = 0; c < m; ++c) {
+        for (Eigen::Index r = 0; r <= c; ++r) {
+            matrix_(r, c) = kappa_ * e_[r] * e_[c] * K_(active_[at(r)], active_[at(c)]) + (r == c ? 1.0 : 0.0);
+        }
+    }
+    if (!factor_.factor(matrix_)) return false;
+    right_.resize(m, U_.cols());
+    schur_.resize(U_.cols(), U_.cols());
+    for (Eigen::Index j = 0; j < U_.cols(); ++j)
+        right_.col(j) = factor_.solve(free_column(j));
+    for (Eigen::Index j = 0; j < U_.cols(); ++j)
+        schur_.row(j) = free_column(j).transpose() * right_;
+    if (U_.cols() > 0) schur_.diagonal().array() += 1e-15 * schur_.trace() / static_cast<double>(U_.cols()) + 1e-300;
+    return true;
+}
+
+bool DualSystem::solve(const double *z, const Fill &fill, bool factors, double *next, const Look &look, RowSums &sums) {
+    passes_ += 1;
+    VectorXd h = h_;
+    each_stretch([&](std::size_t begin, std::size_t end) { fill(begin, end, w_.data() + begin, h.data() + begin); });
+    if (factors) {
+        h_ = h;
+        if (!factor()) return false;
+    }
+    const VectorXd here = view(z, b_.size());
+    const VectorXd off = -kappa_ * (K_ * w_) + U_ * c_ - here;
+    VectorXd p = factor_.solve(e_.cwiseProduct(on_active(off)));
+    next_c_ = c_;
+    if (U_.cols() > 0) {
+        VectorXd residual = U_.transpose() * w_;
+        for (Eigen::Index j = 0; j < U_.cols(); ++j)
+            residual[j] += free_column(j).dot(p);
+        const VectorXd move = schur_.ldlt().solve(-residual);
+        p += right_ * move;
+        next_c_ += move;
+    }
+    VectorXd Q = w_;
+    for (std::size_t k = 0; k < active_.size(); ++k) {
+        Q[active_[k]] += e_[static_cast<Eigen::Index>(k)] * p[static_cast<Eigen::Index>(k)];
+    }
+    next_v_ = -kappa_ * Q;
+    VectorXd after = K_ * next_v_ + U_ * next_c_;
+    // this way round w + h (next - z) is Q, the dual that x is made from, to the last bits
+    for (std::size_t k = 0; k < active_.size(); ++k) {
+        after[active_[k]] = here[active_[k]] + p[static_cast<Eigen::Index>(k)] / e_[static_cast<Eigen::Index>(k)];
+    }
+    if (!after.allFinite()) return false;
+    std::copy(after.data(), after.data() + after.size(), next);
+    sums = this->look(look);
+    return true;
+}
+
+double DualSystem::mismatch(const Fill &fill) {
+    VectorXd unused = h_;
+    each_stretch(
+        [&](std::size_t begin, std::size_t end) { fill(begin, end, w_.data() + begin, unused.data() + begin); });
+    const VectorXd off = v_ + kappa_ * w_;
+    double sum = 0.5 * lambda_ * std::max(0.0, off.dot(K_ * off));
+    for (Eigen::Index j = 0; j < c_.size(); ++j) {
+        sum += std::fabs(U_.col(j).dot(w_)) / rows_ * std::max(1.0, std::fabs(c_[j]));
+    }
+    return sum;
+}
+
+void DualSystem::point(std::vector<double> &x) const {
+    std::vector<double> y(at(problem_.rows()));
+    for (std::size_t i = 0; i < y.size(); ++i)
+        y[i] = rows_ * v_[static_cast<Eigen::Index>(i)] / omega_[i];
+    x.resize(at(problem_.dimension()));
+    problem_.combine(y, x);
+    for (std::int64_t j = 0; j < problem_.dimension(); ++j) {
+        const double own = problem_.regularizer(j).strong_convexity();
+        x[at(j)] *= own > 0 ? lambda_ / own : 0.0;
+    }
+    for (std::size_t k = 0; k < problem_.free_coordinates().size(); ++k) {
+        x[at(problem_.free_coordinates()[k])] = c_[static_cast<Eigen::Index>(k)];
+    }
+}
+
+} // namespace
+
+std::unique_ptr<NewtonSystem> make_primal_system(const Problem &problem, const SolveContext &context) {
+    return std::make_unique<PrimalSystem>(problem, context);
+}
+
+std::unique_ptr<NewtonSystem> make_dual_system(const Problem &problem, const SolveContext &context) {
+    return std::make_unique<DualSystem>(problem, context);
+}
+
+} // namespace spdc

@@ -1,0 +1,61 @@
+// The linear systems of Newton's method, behind one door for methods that do not care which of rows and features are fewer.
+//
+// Given w and h of every row, the step s solves  Lambda (x + s) + (1/n) A'(w + h (A s)) = 0.
+#pragma once
+
+#include "newton_loss.h"
+#include "newton_rows.h"
+#include "spdc/solvers.h"
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+namespace spdc {
+
+class NewtonSystem {
+  public:
+    /// Rows come in stretches [begin, end) of at most so many, a multiple of 4, several at a time when there are threads.
+    static constexpr std::size_t longest_stretch = 256;
+    using Fill = std::function<void(std::size_t begin, std::size_t end, double *w, double *h)>;
+    using Look = std::function<void(std::size_t begin, std::size_t end, RowSums &sums)>;
+
+    virtual ~NewtonSystem() = default;
+    NewtonSystem() = default;
+    NewtonSystem(const NewtonSystem &) = delete;
+    NewtonSystem &operator=(const NewtonSystem &) = delete;
+
+    /// The rows in the system's own order, padded with rows of importance 0.
+    virtual LossRows rows() const = 0;
+    /// Row of the problem at this place.
+    virtual std::size_t row_at(std::size_t place) const = 0;
+
+    /// Calls `look` on all rows and adds up.
+    virtual RowSums look(const Look &look) = 0;
+    /// Finds the step for what `fill` writes (without `factors` h is not asked for, the one before still holds), puts the
+    /// predictions after it into `next`, and calls `look` on them. False: no step.
+    virtual bool solve(const double *z, const Fill &fill, bool factors, double *next, const Look &look,
+                       RowSums &sums) = 0;
+    /// x <- x + t s
+    virtual void take(double t) = 0;
+    /// sum_j r_j^2/(2 lambda_j) of r = Lambda x + (1/n) A'w: what w as a dual point pays for not matching x.
+    virtual double mismatch(const Fill &fill) = 0;
+    virtual double penalty() const = 0;
+    /// d/dt of the penalty of x + t s at 0, and the second derivative.
+    virtual LineSlope penalty_slope() const = 0;
+    virtual void point(std::vector<double> &x) const = 0;
+    double passes() const { return passes_; }
+    int threads() const { return threads_; }
+
+  protected:
+    double passes_ = 0;
+    int threads_ = 1;
+};
+
+/// A matrix of dimension x dimension.
+std::unique_ptr<NewtonSystem> make_primal_system(const Problem &problem, const SolveContext &context);
+
+/// A matrix of rows x rows. Needs a positive penalty on all but a few coordinates.
+std::unique_ptr<NewtonSystem> make_dual_system(const Problem &problem, const SolveContext &context);
+
+} // namespace spdc

@@ -1,0 +1,361 @@
+// Newton's method: blocked rows and kernels against plain loops, each form against the others, and certified optima over losses,
+// intercepts and weights.
+#include "solvers/newton.h"
+#include "solvers/newton_kernels.h"
+#include "solvers/newton_rows.h"
+#include "spdc/solvers.h"
+#include "support/files.h"
+#include "support/oracles.h"
+#include "support/problems.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace spdc::tests {
+namespace {
+
+Result solve_by(const Problem &problem, std::string_view solver, double tolerance, double max_passes = 20000,
+                int threads = 1) {
+    SolveContext context;
+    context.threads = threads;
+    return solve(problem, make_solver(solver), Stopping{tolerance, max_passes, 60}, context);
+}
+
+/// Runs a method made by hand as solve() would.
+struct Certified {
+    std::vector<double> x, y;
+    Certificate certificate;
+};
+Certified run(const Problem &problem, Method &method, double tolerance, int iterations = 500) {
+    Certified result;
+    Certifier certifier(problem);
+    method.aim(tolerance);
+    for (int k = 0; k < iterations && !(certifier.certificate().relative_gap <= tolerance); ++k) {
+        method.advance(1);
+        if (!method.has_point()) continue;
+        method.point(result.x, result.y);
+        certifier.offer(result.x, result.y, tolerance);
+        method.certified(certifier);
+    }
+    result.certificate = certifier.certificate();
+    result.x.assign(certifier.x().begin(), certifier.x().end());
+    return result;
+}
+
+Problem random_problem(const AnyLoss &loss, double l2, Intercept intercept, bool weighted, std::int64_t rows = 40,
+                       std::int64_t columns = 7, double density = 0.5, std::uint64_t seed = 1,
+                       Storage storage = Storage::csr_double) {
+    const Tiny tiny{loss.task(), rows, columns, density, 2, weighted, seed};
+    return {as_dataset(tiny_data(tiny), storage), loss, L2{l2},
+            ProblemOptions{.intercept = intercept, .penalty_factors = {}, .class_weights = {}}};
+}
+
+constexpr Intercept all_intercepts[] = {Intercept::none, Intercept::free, Intercept::penalized};
+
+bool has_corners(const AnyLoss &loss) { return loss.gamma() == 0 && std::isfinite(loss.lipschitz()); }
+
+// --- kernels and rows ---
+
+TEST(NewtonKernels, LogisticIsTheLossOnEverySet) {
+    const AnyLoss loss = Logistic{};
+    Random random(5);
+    std::vector<double> z, b, omega;
+    for (int k = 0; k < 400; ++k) {
+        z.push_back(random.normal() * std::pow(10, random.uniform(-8, 3)));
+        b.push_back(random.sign());
+        omega.push_back(random.uniform(0, 2));
+    }
+    z[0] = 0, z[1] = 700, z[2] = -700, z[3] = 1e-300;
+    for (const NewtonKernels *kernels : {&newton_kernels(), &portable_newton_kernels()}) {
+        std::vector<double> w(z.size()), h(z.size());
+        const double sum = kernels->logistic(z.data(), b.data(), omega.data(), z.size(), w.data(), h.data());
+        double expected = 0;
+        for (std::size_t i = 0; i < z.size(); ++i) {
+            expected += omega[i] * loss.value(z[i], b[i]);
+            EXPECT_NEAR(w[i], omega[i] * loss.derivative(z[i], b[i]), 4e-15 * std::fabs(w[i]) + 1e-300) << z[i];
+            // phi'' = p (1 - p) without the cancellation in 1 - p
+            const double curvature = loss.derivative(z[i], b[i]) * loss.derivative(-z[i], b[i]);
+            EXPECT_NEAR(h[i], omega[i] * curvature, 4e-15 * h[i] + 1e-300) << z[i];
+        }
+        EXPECT_NEAR(sum, expected, 1e-13 * expected);
+    }
+}
+
+TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
+    for (const Storage storage : all_storages) {
+        for (const double density : {0.05, 0.3, 1.0}) {
+            for (const std::int64_t rows : {1, 5, 300}) {
+                const Problem problem =
+                    random_problem(Squared{}, 1, Intercept::free, false, rows, 9, density, 3, storage);
+                const DenseProblem dense = dense_copy(problem);
+                const RowBlocks blocks(problem, 7);
+                const std::size_t d = dense.d();
+                Random random(11);
+                std::vector<double> x(d), w(blocks.padded_rows()), h(blocks.padded_rows());
+                for (double &v : x)
+                    v = random.normal();
+                for (std::size_t p = 0; p < blocks.rows(); ++p) {
+                    w[p] = random.normal();
+                    h[p] = random.uniform() < 0.3 ? random.uniform() : 0; // some blocks are compacted
+                    if (rows == 5) h[p] = 1;
+                }
+                std::vector<double> x_here(d), z(blocks.padded_rows());
+                for (std::size_t j = 0; j < d; ++j)
+                    x_here[blocks.place_of(static_cast<std::int64_t>(j))] = x[j];
+                RowSums sums;
+                blocks.sum(blocks.blocks(), 2, true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
+                    const std::size_t first = k * blocks.block_rows();
+                    blocks.predict(k, x_here.data(), z.data() + first);
+                    blocks.combine(k, w.data() + first, own.gradient.data());
+                    blocks.add_hessian(k, h.data() + first, scratch, own);
+                });
+                Eigen::MatrixXd hessian;
+                blocks.assemble(sums, 1, hessian);
+                std::vector<double> gradient(d, 0.0);
+                std::vector<std::vector<double>> expected(d, std::vector<double>(d, 0.0));
+                for (std::size_t p = 0; p < blocks.rows(); ++p) {
+                    const auto &row = dense.a[static_cast<std::size_t>(blocks.row_at(p))];
+                    EXPECT_NEAR(z[p], static_cast<double>(dot(row, x)), 1e-13);
+                    for (std::size_t j = 0; j < d; ++j) {
+                        gradient[j] += w[p] * row[j];
+                        for (std::size_t k = 0; k < d; ++k)
+                            expected[j][k] += h[p] * row[j] * row[k];
+                    }
+                }
+                for (std::size_t j = 0; j < d; ++j) {
+                    const auto pj = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(j)));
+                    EXPECT_NEAR(sums.gradient[static_cast<std::size_t>(pj)], gradient[j], 1e-11);
+                    for (std::size_t k = 0; k < d; ++k) {
+                        const auto pk = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(k)));
+                        EXPECT_NEAR(hessian(std::min(pj, pk), std::max(pj, pk)), expected[j][k], 1e-11);
+                    }
+                }
+            }
+        }
+    }
+}
+
+TEST(NewtonRows, HoldEveryRowOnce) {
+    const Problem problem = random_problem(Squared{}, 1, Intercept::none, false, 1000, 3);
+    const RowBlocks blocks(problem, 1);
+    std::vector<int> seen(1000, 0);
+    for (std::size_t p = 0; p < blocks.rows(); ++p)
+        ++seen[static_cast<std::size_t>(blocks.row_at(p))];
+    EXPECT_EQ(seen, std::vector<int>(1000, 1));
+}
+
+// --- optima ---
+
+TEST(Newton, CertifiesEveryLossInterceptAndWeighting) {
+    for (const std::string &name : loss_names()) {
+        const AnyLoss loss = make_loss(name);
+        for (const Intercept intercept : all_intercepts) {
+            for (const bool weighted : {false, true}) {
+                for (const auto &[rows, columns] : {std::pair{40, 7}, std::pair{12, 30}}) {
+                    const Problem problem = random_problem(loss, 0.01, intercept, weighted, rows, columns);
+                    const double tolerance = has_corners(loss) ? 1e-6 : 1e-10;
+                    const Result result = solve_by(problem, "newton", tolerance);
+                    EXPECT_EQ(result.stop_reason, StopReason::gap_reached)
+                        << name << ", intercept " << to_string(intercept) << ", weighted " << weighted << ", " << rows
+                        << " rows: " << result.worst().relative_gap << " after " << result.passes;
+                }
+            }
+        }
+    }
+}
+
+TEST(Newton, FindsTheOptimumOfSpdc) {
+    for (const std::string name : {"logistic", "squared", "smoothed_hinge", "huber", "squared_hinge"}) {
+        const Problem problem = random_problem(make_loss(name), 0.1, Intercept::none, true);
+        const Result newton = solve_by(problem, "newton", 1e-11);
+        const Result spdc = solve_by(problem, "spdc", 1e-11, 100000);
+        ASSERT_TRUE(newton.converged() && spdc.converged()) << name;
+        EXPECT_NEAR(newton.worst().primal, spdc.worst().primal, 1e-9 * std::fabs(spdc.worst().primal)) << name;
+        for (std::size_t j = 0; j < newton.weights.size(); ++j) {
+            EXPECT_NEAR(newton.weights[j], spdc.weights[j], 1e-4) << name;
+        }
+    }
+}
+
+TEST(Newton, FormsAgree) {
+    for (const std::string &name : loss_names()) {
+        const AnyLoss loss = make_loss(name);
+        const bool corners = has_corners(loss);
+        const double tolerance = corners ? 1e-7 : 1e-9;
+        for (const Intercept intercept : all_intercepts) {
+            const Problem problem = random_problem(loss, 0.02, intercept, true, 25, 25, 0.6, 4);
+            const SolveContext context;
+            std::vector<double> values;
+            const auto add = [&](std::unique_ptr<Method> method) {
+                const Certified result = run(problem, *method, tolerance);
+                EXPECT_LE(result.certificate.relative_gap, tolerance) << name << " " << to_string(intercept);
+                values.push_back(result.certificate.primal);
+            };
+            if (NewtonLoss(loss).has_pieces()) {
+                add(make_barrier_newton(problem, make_primal_system(problem, context)));
+                add(make_barrier_newton(problem, make_dual_system(problem, context)));
+            }
+            if (!corners) {
+                add(make_fused_newton(problem, context));
+                add(make_plain_newton(problem, make_primal_system(problem, context)));
+                add(make_plain_newton(problem, make_dual_system(problem, context)));
+            }
+            for (const double value : values)
+                EXPECT_NEAR(value, values.front(), 2 * tolerance * std::fabs(values.front()));
+        }
+    }
+}
+
+TEST(Newton, PenaltyFactorsZeroAndOther) {
+    for (const auto &[rows, columns] : {std::pair{60, 6}, std::pair{12, 20}}) {
+        const Tiny tiny{Task::regression, rows, columns, 0.7, 2, false, 2};
+        std::vector<double> factors(static_cast<std::size_t>(columns), 1.0);
+        factors[0] = 0;
+        factors[1] = 3;
+        factors[2] = 0.25;
+        for (const std::string name : {"squared", "huber", "absolute", "squared_epsilon_insensitive"}) {
+            const Problem problem(
+                as_dataset(tiny_data(tiny)), make_loss(name), L2{0.1},
+                ProblemOptions{.intercept = Intercept::free, .penalty_factors = factors, .class_weights = {}});
+            const Result result = solve_by(problem, "newton", 1e-7);
+            EXPECT_TRUE(result.converged()) << name << " " << rows << ": " << result.worst().relative_gap;
+        }
+    }
+}
+
+TEST(Newton, WithoutPenalty) {
+    const Problem problem = random_problem(Squared{}, 0, Intercept::free, false, 60, 5, 1);
+    EXPECT_TRUE(solve_by(problem, "newton", 1e-9).converged());
+}
+
+TEST(Newton, SeveralLabels) {
+    const Tiny tiny{Task::classification, 60, 5, 0.6, 3, false, 2};
+    const Problem problem(as_dataset(tiny_data(tiny)), Logistic{}, L2{0.01});
+    const Result result = solve_by(problem, "newton", 1e-9);
+    EXPECT_TRUE(result.converged());
+    EXPECT_EQ(result.outputs, 3);
+}
+
+// --- hard data ---
+
+TEST(Newton, ColumnsOfAllSizesDuplicateConstantAndEmpty) {
+    Random random(3);
+    for (const std::string name : {"logistic", "squared_hinge", "smoothed_hinge", "hinge"}) {
+        TinyData data;
+        for (int i = 0; i < 400; ++i) {
+            const double a = random.normal(), c = random.normal();
+            // one column a million times the other, its copy, a constant, an empty one
+            data.rows.push_back({1e3 * a, 1e-3 * c, 1e3 * a, 1, 0});
+            if (i % 50 == 0) data.rows.back() = {0, 0, 0, 0, 0};
+            data.targets.push_back(a + c + 0.5 * random.normal() > 1.5 ? 1 : -1); // one class is rare
+        }
+        for (const Intercept intercept : all_intercepts) {
+            const Problem problem(as_dataset(data), make_loss(name), L2{1e-6},
+                                  ProblemOptions{.intercept = intercept, .penalty_factors = {}, .class_weights = {}});
+            const Result result = solve_by(problem, "newton", 1e-6);
+            EXPECT_TRUE(result.converged())
+                << name << " " << to_string(intercept) << " " << result.worst().relative_gap;
+        }
+    }
+}
+
+TEST(Newton, OneRowOneColumnAndEqualRows) {
+    const auto answers = known_answers();
+    int tried = 0;
+    for (const KnownAnswer &answer : answers) {
+        if (!std::holds_alternative<L2>(answer.problem.regularizer().variant())) continue;
+        ++tried;
+        const Result result = solve_by(answer.problem, "newton", 1e-7);
+        EXPECT_TRUE(result.converged()) << answer.name << " " << result.worst().relative_gap;
+        EXPECT_NEAR(result.worst().primal, answer.value, 1e-6) << answer.name;
+    }
+    EXPECT_GE(tried, 5);
+    // few rows, equal and empty ones among them: the dual-sized form
+    TinyData data{{{1, 2, 0, 1, 1, 1, 3}, {1, 2, 0, 1, 1, 1, 3}, {0, 0, 0, 0, 0, 0, 0}, {0, 1, 0, 0, 2, 0, 1}},
+                  {1, 1, -1, -1},
+                  {}};
+    for (const std::string name : {"logistic", "hinge", "squared_hinge"}) {
+        for (const Intercept intercept : all_intercepts) {
+            const Problem problem(as_dataset(data), make_loss(name), L2{0.01},
+                                  ProblemOptions{.intercept = intercept, .penalty_factors = {}, .class_weights = {}});
+            EXPECT_TRUE(solve_by(problem, "newton", 1e-7).converged()) << name << " " << to_string(intercept);
+        }
+    }
+}
+
+TEST(Newton, LargeCountsDoNotOverflow) {
+    TinyData data;
+    Random random(8);
+    for (int i = 0; i < 200; ++i) {
+        const double a = random.uniform(-1, 1);
+        data.rows.push_back({a});
+        data.targets.push_back(std::floor(std::exp(8 + 2 * a)));
+    }
+    const Problem problem(as_dataset(data), Poisson{}, L2{1e-3},
+                          ProblemOptions{.intercept = Intercept::free, .penalty_factors = {}, .class_weights = {}});
+    EXPECT_TRUE(solve_by(problem, "newton", 1e-9).converged());
+}
+
+TEST(Newton, SeparableDataWithoutPenaltyHaveNoMinimizer) {
+    const Problem problem = make_problem({{1}, {2}, {-1}, {-3}}, {1, 1, -1, -1}, Logistic{}, L2{0});
+    EXPECT_NE(solve_by(problem, "newton", 1e-12, 200).stop_reason, StopReason::gap_reached);
+}
+
+// --- threads, samples, refusals ---
+
+TEST(Newton, SameBitsForAnyNumberOfThreads) {
+    for (const std::string name : {"logistic", "hinge", "smoothed_hinge"}) {
+        // enough rows for a sample and for several parts
+        const Problem problem = random_problem(make_loss(name), 1e-4, Intercept::free, true, 30000, 4, 0.5, 9);
+        const Result one = solve_by(problem, "newton", 1e-6, 1000, 1);
+        ASSERT_TRUE(one.converged()) << name;
+        for (const int threads : {2, 3}) {
+            const Result more = solve_by(problem, "newton", 1e-6, 1000, threads);
+            EXPECT_EQ(more.weights, one.weights) << name;
+            EXPECT_EQ(more.dual, one.dual) << name;
+            EXPECT_EQ(more.threads, threads);
+        }
+    }
+}
+
+TEST(Newton, SampleFirstGivesTheSameOptimum) {
+    const Problem problem = random_problem(Logistic{}, 1e-5, Intercept::none, false, 20000, 5, 0.5, 9);
+    const SolveContext context;
+    const Certified fused = run(problem, *make_fused_newton(problem, context), 1e-10);
+    const Certified plain = run(problem, *make_plain_newton(problem, make_primal_system(problem, context)), 1e-10);
+    EXPECT_LE(fused.certificate.relative_gap, 1e-10);
+    EXPECT_LE(plain.certificate.relative_gap, 1e-10);
+    EXPECT_NEAR(fused.certificate.primal, plain.certificate.primal, 1e-10);
+}
+
+TEST(Newton, StopsAtRounding) {
+    const Problem problem = random_problem(Logistic{}, 1e-3, Intercept::none, false);
+    const Result result = solve_by(problem, "newton", 1e-300);
+    EXPECT_EQ(result.stop_reason, StopReason::stalled);
+    EXPECT_LE(result.worst().relative_gap, 1e-13);
+    EXPECT_LE(result.passes, 200);
+}
+
+TEST(Newton, RefusesWhatItCannotDo) {
+    const auto message = [](const Problem &problem) {
+        return test::error_of(ErrorKind::unsupported, [&] { solve(problem, Newton{}); });
+    };
+    const Dataset data = as_dataset(tiny_data());
+    EXPECT_NE(message({data, Logistic{}, ElasticNet{0.1, 0.1}}).find("spdc takes any penalty"), std::string::npos);
+    EXPECT_NE(message({data, Logistic{}, Box{0, 0.1, {0, infinity}}}).find("l2 penalty"), std::string::npos);
+    Dataset wide;
+    std::vector<std::int64_t> offsets;
+    for (std::int64_t i = 0; i <= 6000; ++i)
+        offsets.push_back(i);
+    std::vector<std::int32_t> columns;
+    for (std::int32_t j = 0; j < 6000; ++j)
+        columns.push_back(j);
+    wide.matrix = CsrMatrix<double>::own(6000, offsets, columns, std::vector<double>(6000, 1.0));
+    for (int i = 0; i < 6000; ++i)
+        wide.targets.push_back(i % 2);
+    EXPECT_NE(message({wide, Logistic{}, L2{1}}).find("6000 rows and 6000 features"), std::string::npos);
+}
+
+} // namespace
+} // namespace spdc::tests
