@@ -67,7 +67,8 @@ INSTANTIATE_TEST_SUITE_P(Losses, SolverMatrix, testing::ValuesIn(loss_names()),
                          [](const auto &instance) { return instance.param; });
 
 TEST(SolverMatrixOracle, NoticesAWrongCertificate) {
-    const Cell cell{.solver = all_solvers().back(), .loss = Logistic{}, .penalty = all_penalties().front()};
+    // a method that stops short of the optimum: at the optimum itself small changes leave the objectives alone
+    const Cell cell{.solver = {"spdc", Spdc{}}, .loss = Logistic{}, .penalty = all_penalties().front()};
     const Problem problem = problem_of(cell);
     const Result right = solve(problem, cell.solver.solver, {.tolerance = 1e-8});
     ASSERT_EQ(certificate_error(problem, right), "");
