@@ -40,7 +40,7 @@ class StallWatch {
             best_passes_ = passes;
             points_ = 0;
         }
-        return ++points_ > 20 && passes > 4 * best_passes_ + 2000;
+        return ++points_ > 20 && passes > 6 * best_passes_ + 5000;
     }
 
   private:

@@ -65,8 +65,8 @@ std::string advice(StopReason reason, const Problem &problem) {
     switch (reason) {
     case StopReason::no_minimizer:
         return fmt::format(
-            "the {} loss falls for ever along a direction that nothing penalises (the data are separable): "
-            "there is no minimiser; add a penalty (l2 or l1)",
+            "the {} loss falls for ever along a direction that nothing penalises and that suits every row: there is no "
+            "minimiser; add a penalty (l2 or l1)",
             problem.loss().name());
     case StopReason::numerical_failure:
         return "the iterates diverged; the best point before that is returned; use the default step sizes or scale the "
