@@ -18,5 +18,6 @@ Choice choose(const Problem &problem);
 std::unique_ptr<Method> make_method(const Problem &problem, const Spdc &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const SpdcFast &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const Sdca &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &context);
 
 } // namespace spdc
