@@ -42,11 +42,13 @@ template <class L> double curvature_at(const L &loss, double z, double y, double
     return loss.curvature(z, b);
 }
 
-/// Distance of u from where x_j = 0 stops being optimal; negative beyond.
-double slack(const Box &g, double u) {
-    const double up = g.bounds.upper > 0 ? -u : -infinity, down = g.bounds.lower < 0 ? u : -infinity;
-    return g.l1 - std::max(up, down);
+/// Where -u may lie for x_j = 0 to be optimal: [-l1, l1], without end on a side that the bounds close.
+Interval zero_range(const Box &g) {
+    return {g.bounds.lower < 0 ? -g.l1 : -infinity, g.bounds.upper > 0 ? g.l1 : infinity};
 }
+
+/// Distance of w from the ends of the range; negative outside.
+double slack(const Interval &range, double w) { return std::min(range.upper - w, w - range.lower); }
 
 template <class Value> class WorkingSetMethod final : public Method {
   public:
@@ -63,7 +65,9 @@ template <class Value> class WorkingSetMethod final : public Method {
 
   private:
     void look_at_all();
-    void measure_gap();
+    double feasible_scale() const;
+    void measure_gap(double scale);
+    void screen(double scale);
     void choose_set();
     void predict();
     void differentiate();
@@ -72,20 +76,24 @@ template <class Value> class WorkingSetMethod final : public Method {
     void search_line(const std::vector<double> &before);
     double change_of_penalty(const std::vector<double> &before, double t) const;
     double loss_at(double t) const;
+    double weight(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)) * inverse_n_; }
 
     const Problem &problem_;
     const Penalties penalties_;
     const ColumnMatrix<Value> columns_;
     QuadraticModel<Value> model_;
     const bool is_quadratic_;
-    std::int64_t n_, d_;
+    const double inverse_n_;
+    std::int64_t d_;
     std::vector<double> x_, z_, y_, dz_, u_, norm_;
+    std::vector<std::int32_t> alive_; // features that may be other than 0 at the optimum
     std::vector<std::int32_t> set_;
-    std::vector<std::pair<double, std::int32_t>> scores_;
+    std::vector<std::pair<float, std::int32_t>> scores_;
     bool has_set_ = false;
     bool y_is_current_ = false;
-    double primal_ = infinity, penalty_ = 0, gap_ = infinity, size_ = 1, reference_ = 0;
-    double floor_ = 1e-3; // of the curvatures, in units of the largest
+    double penalty_ = 0, gap_ = infinity, size_ = 1; // at the last look; size: of the objective
+    double reference_ = 0;                           // the objective that the driver knows
+    double floor_ = 1e-3;                            // of the curvatures, in units of the largest
     int steps_in_set_ = 0;
     std::int64_t touched_ = 0;
 };
@@ -93,13 +101,12 @@ template <class Value> class WorkingSetMethod final : public Method {
 template <class Value>
 WorkingSetMethod<Value>::WorkingSetMethod(const Problem &problem)
     : problem_(problem), penalties_(problem), columns_(problem), model_(columns_, penalties_, problem.rows()),
-      is_quadratic_(std::holds_alternative<Squared>(problem.loss().variant())), n_(problem.rows()),
-      d_(problem.dimension()), x_(at(d_), 0.0), z_(at(n_), 0.0), y_(at(n_)), dz_(at(n_)), u_(at(d_)), norm_(at(d_)) {
+      is_quadratic_(std::holds_alternative<Squared>(problem.loss().variant())),
+      inverse_n_(1 / static_cast<double>(problem.rows())), d_(problem.dimension()), x_(at(d_), 0.0),
+      z_(at(problem.rows()), 0.0), y_(z_.size()), dz_(z_.size()), u_(at(d_)) {
     if (problem.intercept() == Intercept::free) x_.back() = best_shift(problem, z_);
     predict();
     differentiate();
-    for (std::int64_t j = 0; j < d_; ++j) norm_[at(j)] = std::sqrt(squared_norm(columns_.column(j)));
-    touched_ += columns_.entries();
 }
 
 template <class Value> void WorkingSetMethod<Value>::advance(double passes) {
@@ -152,63 +159,90 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     predict();
     differentiate();
     std::vector<double> &weighted = dz_;
-    for (std::size_t i = 0; i < y_.size(); ++i) {
-        weighted[i] = y_[i] * problem_.importance(static_cast<std::int64_t>(i)) / static_cast<double>(n_);
+    for (std::size_t i = 0; i < y_.size(); ++i) weighted[i] = y_[i] * weight(i);
+    if (alive_.empty()) {
+        alive_.resize(at(d_));
+        std::iota(alive_.begin(), alive_.end(), 0);
     }
-    for (std::int64_t j = 0; j < d_; ++j) u_[at(j)] = dot(columns_.column(j), weighted.data());
-    touched_ += columns_.entries();
-    measure_gap();
+    const bool is_first = norm_.empty();
+    norm_.resize(at(d_));
+    for (const std::int32_t j : alive_) {
+        const auto column = columns_.column(j);
+        u_[at(j)] = dot(column, weighted.data());
+        if (is_first) norm_[at(j)] = std::sqrt(squared_norm(column) * inverse_n_);
+        touched_ += column.size();
+    }
+    const double scale = feasible_scale();
+    measure_gap(scale);
+    screen(scale);
     choose_set();
     has_set_ = true;
     steps_in_set_ = 0;
 }
 
-template <class Value> void WorkingSetMethod<Value>::measure_gap() {
+/// The largest s <= 1 that brings s u into the domain of g*, where scaling can.
+template <class Value> double WorkingSetMethod<Value>::feasible_scale() const {
     double scale = 1;
-    penalty_ = 0;
-    for (std::int64_t j = 0; j < d_; ++j) {
+    for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
-        if (x_[at(j)] != 0) penalty_ += g.value(x_[at(j)]);
-        const Interval domain = g.conjugate_domain();
-        const double w = -u_[at(j)];
-        if (domain.upper > 0 && w * scale > domain.upper) scale = domain.upper / w;
-        if (domain.lower < 0 && w * scale < domain.lower) scale = domain.lower / w;
+        const double w = -scale * u_[at(j)];
+        if (g.l1 == 0 || g.l2 > 0 || std::fabs(w) <= g.l1) continue;
+        if ((w > 0 ? g.bounds.upper : -g.bounds.lower) == infinity) scale *= g.l1 / std::fabs(w);
     }
+    return scale;
+}
+
+template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
     double losses = 0, conjugates = 0, support = 0;
     std::visit(
         [&](const auto &loss) {
             const auto b = problem_.targets();
             for (std::size_t i = 0; i < y_.size(); ++i) {
-                const double weight = problem_.importance(static_cast<std::int64_t>(i));
-                losses += weight * loss.value(z_[i], b[i]);
-                conjugates += weight * loss.conjugate(scale * y_[i], b[i]);
+                losses += weight(i) * loss.value(z_[i], b[i]);
+                conjugates += weight(i) * loss.conjugate(scale * y_[i], b[i]);
             }
         },
         problem_.loss().variant());
-    for (std::int64_t j = 0; j < d_; ++j) {
+    penalty_ = 0;
+    for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
-        const Interval domain = g.conjugate_domain();
-        const double w = -scale * u_[at(j)];
-        if (domain.lower == 0 && domain.upper == 0) continue; // the certificate balances these
-        support += domain.contains(w) ? g.conjugate(w) : (std::fabs(w) > g.l1 * (1 + 1e-12) ? 10 * std::max(1.0, std::fabs(x_[at(j)])) * std::fabs(w) : 0.0);
+        const double x = x_[at(j)], w = -scale * u_[at(j)];
+        if (x != 0) penalty_ += g.value(x);
+        if (std::fabs(w) <= g.l1 * (1 + 1e-12)) continue;
+        if (g.conjugate_domain().contains(w)) {
+            support += g.conjugate(w);
+        } else if (g.bounds.lower == 0 || g.bounds.upper == 0) { // what the certificate charges for a side without penalty
+            support += 10 * std::max(1.0, std::fabs(x)) * std::fabs(w);
+        } // a free coordinate costs nothing: the certificate balances it
     }
-    const double n = static_cast<double>(n_);
-    primal_ = losses / n + penalty_;
-    const double dual = -conjugates / n - support;
-    gap_ = std::max(primal_ - dual, 0.0);
-    size_ = std::max({std::fabs(primal_), std::fabs(dual), 1e-300});
+    const double primal = losses + penalty_, dual = -conjugates - support;
+    gap_ = std::max(primal - dual, 0.0);
+    size_ = std::max({std::fabs(primal), std::fabs(dual), 1e-300});
+}
+
+// Gap-safe screening (Ndiaye, Fercoq, Gramfort and Salmon 2017): D is gamma/n-strongly concave, so the optimal y lies in a ball
+// around s y, and a feature whose constraint holds in all of it has x_j = 0.
+template <class Value> void WorkingSetMethod<Value>::screen(double scale) {
+    const double gamma = problem_.loss().gamma();
+    if (gamma == 0) return;
+    double heaviest = 1;
+    for (const double w : problem_.importance()) heaviest = std::max(heaviest, w);
+    const double radius = std::sqrt(2 * gap_ * heaviest / gamma) * (1 + 1e-9);
+    std::erase_if(alive_, [&](std::int32_t j) {
+        const double w = -scale * u_[at(j)];
+        return x_[at(j)] == 0 && slack(zero_range(penalties_[j]), w) > radius * norm_[at(j)];
+    });
 }
 
 template <class Value> void WorkingSetMethod<Value>::choose_set() {
     set_.clear();
     scores_.clear();
-    for (std::int64_t j = 0; j < d_; ++j) {
-        const auto k = static_cast<std::int32_t>(j);
+    for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
         if (x_[at(j)] != 0 || g.l1 == 0) {
-            set_.push_back(k);
+            set_.push_back(j);
         } else if (norm_[at(j)] > 0) {
-            scores_.emplace_back(slack(g, u_[at(j)]) / norm_[at(j)], k);
+            scores_.emplace_back(static_cast<float>(slack(zero_range(g), -u_[at(j)]) / norm_[at(j)]), j);
         }
     }
     const std::size_t more = std::min(scores_.size(), std::max<std::size_t>(100, set_.size()));
@@ -219,26 +253,26 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
 
 template <class Value> void WorkingSetMethod<Value>::set_up_model() {
     if (!y_is_current_) differentiate();
-    const double n = static_cast<double>(n_);
     std::vector<double> &r = model_.r();
-    for (std::size_t i = 0; i < y_.size(); ++i) r[i] = y_[i] * problem_.importance(static_cast<std::int64_t>(i)) / n;
-    if (is_quadratic_ && problem_.importance().empty()) return model_.start(1 / n);
-    std::vector<double> &h = model_.start_rows();
+    for (std::size_t i = 0; i < y_.size(); ++i) r[i] = y_[i] * weight(i);
+    Curvatures &h = model_.h();
+    if (is_quadratic_ && h.same > 0) return; // set up for good
+    h.same = inverse_n_;
+    if (!is_quadratic_ || !problem_.importance().empty()) h.rows.resize(r.size());
     const auto b = problem_.targets();
     double largest = 0;
     std::visit(
         [&](const auto &loss) {
-            for (std::size_t i = 0; i < h.size(); ++i) {
-                h[i] = curvature_at(loss, z_[i], y_[i], b[i]);
-                largest = std::max(largest, h[i]);
+            for (std::size_t i = 0; i < h.rows.size(); ++i) {
+                h.rows[i] = curvature_at(loss, z_[i], y_[i], b[i]);
+                largest = std::max(largest, h.rows[i]);
             }
             if (loss.gamma() > 0) largest = 1 / loss.gamma();
         },
         problem_.loss().variant());
     const double floor = is_quadratic_ ? 0 : floor_ * largest;
-    for (std::size_t i = 0; i < h.size(); ++i) {
-        h[i] = (h[i] + floor) * problem_.importance(static_cast<std::int64_t>(i)) / n;
-    }
+    for (std::size_t i = 0; i < h.rows.size(); ++i) h.rows[i] = (h.rows[i] + floor) * weight(i);
+    model_.reset(is_quadratic_ ? 20 : 4);
 }
 
 /// One model and its minimiser; true when the set is solved as well as the gap asks.
@@ -272,18 +306,16 @@ double WorkingSetMethod<Value>::change_of_penalty(const std::vector<double> &bef
     return change;
 }
 
-/// (1/n) sum_i omega_i phi at z + t dz.
+/// The losses at z + t dz.
 template <class Value> double WorkingSetMethod<Value>::loss_at(double t) const {
     double sum = 0;
     const auto b = problem_.targets();
     std::visit(
         [&](const auto &loss) {
-            for (std::size_t i = 0; i < b.size(); ++i) {
-                sum += problem_.importance(static_cast<std::int64_t>(i)) * loss.value(z_[i] + t * dz_[i], b[i]);
-            }
+            for (std::size_t i = 0; i < b.size(); ++i) sum += weight(i) * loss.value(z_[i] + t * dz_[i], b[i]);
         },
         problem_.loss().variant());
-    return sum / static_cast<double>(n_);
+    return sum;
 }
 
 template <class Value> void WorkingSetMethod<Value>::search_line(const std::vector<double> &before) {
@@ -296,9 +328,7 @@ template <class Value> void WorkingSetMethod<Value>::search_line(const std::vect
         touched_ += column.size();
     }
     double slope = change_of_penalty(before, 1);
-    for (std::size_t i = 0; i < dz_.size(); ++i) {
-        slope += y_[i] * dz_[i] * problem_.importance(static_cast<std::int64_t>(i)) / static_cast<double>(n_);
-    }
+    for (std::size_t i = 0; i < dz_.size(); ++i) slope += weight(i) * y_[i] * dz_[i];
     const double start = loss_at(0);
     double t = 1;
     for (; t > 1e-12; t *= 0.5) {

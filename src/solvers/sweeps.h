@@ -1,0 +1,66 @@
+// What the two kinds of coordinate descent of working_set share: penalties, curvatures, a step, acceleration.
+#pragma once
+
+#include "spdc/problem.h"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace spdc {
+
+/// g_j of every coordinate as one type: l1, l2 and bounds, each of which may be absent.
+class Penalties {
+  public:
+    explicit Penalties(const Problem &problem);
+    Box operator[](std::int64_t j) const noexcept {
+        if (j == features_) return intercept_;
+        return factors_.empty() ? feature_ : feature_.scaled(factors_[static_cast<std::size_t>(j)]);
+    }
+
+  private:
+    std::int64_t features_;
+    Box feature_, intercept_;
+    std::span<const double> factors_;
+};
+
+/// The h_i > 0 of the rows: each its own, or all the same where `rows` is empty.
+struct Curvatures {
+    std::vector<double> rows;
+    double same = 0;
+    bool are_same() const noexcept { return rows.empty(); }
+    double operator[](std::size_t i) const noexcept { return rows.empty() ? same : rows[i]; }
+};
+
+/// What a sweep over coordinates found. A sweep at the optimum finds zeros.
+struct SweepResult {
+    double decrease = 0;  // of the model, a lower bound
+    double violation = 0; // largest excess of a derivative over l1, in units of l1
+
+    bool within(const SweepResult &target) const noexcept {
+        return decrease <= target.decrease && violation <= target.violation;
+    }
+};
+
+/// The minimiser of derivative (x - before) + (c/2)(x - before)^2 + g(x); what it gains goes to `result`.
+inline double coordinate_step(const Box &g, double before, double derivative, double c, SweepResult &result) noexcept {
+    const double after = g.bounds.clip(soft_threshold(c * before - derivative, g.l1) / (c + g.l2));
+    const double move = after - before;
+    if (move == 0) return before;
+    result.decrease += 0.5 * (c + g.l2) * move * move;
+    if (g.l1 > 0) result.violation = std::max(result.violation, c * std::fabs(move) / g.l1);
+    return after;
+}
+
+inline constexpr std::size_t anderson_memory = 5;
+using Past = std::array<std::vector<double>, anderson_memory + 1>;
+using AndersonWeights = std::array<double, anderson_memory>;
+
+/// Weights of the last five of six points whose moves, coordinates measured by `scale`, cancel best; nothing where they are not
+/// finite. Anderson acceleration of coordinate descent as in Bertrand and Massias (2021).
+std::optional<AndersonWeights> anderson_weights(const Past &past, std::span<const double> scale);
+
+} // namespace spdc
