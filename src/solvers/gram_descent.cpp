@@ -11,140 +11,209 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 } // namespace
 
+template <class Value>
+GramDescent<Value>::GramDescent(const ColumnMatrix<Value> &columns, const Penalties &penalties, std::int64_t rows)
+    : columns_(columns), penalties_(penalties), place_(at(columns.columns()), absent), count_(at(rows), 0) {}
+
 template <class Value> void GramDescent<Value>::forget() {
     for (const std::int32_t j : list_) place_[at(j)] = absent;
+    std::fill(count_.begin(), count_.end(), 0);
     list_.clear();
-    diagonal_.clear();
+    moves_.clear();
+}
+
+template <class Value> void GramDescent<Value>::tidy(std::span<const std::int32_t> features) {
+    const auto known = static_cast<std::size_t>(
+        std::count_if(features.begin(), features.end(), [&](std::int32_t j) { return has(j); }));
+    if (list_.size() - known <= std::max<std::size_t>(32, list_.size() / 4)) return;
+    std::fill(moves_.begin(), moves_.end(), 0);
+    for (const std::int32_t j : features) {
+        if (has(j)) moves_[at(place_[at(j)])] = 1;
+    }
+    std::size_t kept = 0;
+    std::vector<std::size_t> from;
+    for (std::size_t k = 0; k < list_.size(); ++k) {
+        const std::int32_t j = list_[k];
+        if (moves_[k]) {
+            from.push_back(k);
+            list_[kept] = j;
+            place_[at(j)] = static_cast<std::int32_t>(kept++);
+            continue;
+        }
+        place_[at(j)] = absent;
+        const auto column = columns_.column(j);
+        for (std::int64_t p = 0; p < column.size(); ++p) --count_[at(column.column(p))];
+    }
+    for (std::size_t k = 0; k < kept; ++k) {
+        for (std::size_t m = 0; m < kept; ++m) gram_[k * stride_ + m] = gram_[from[k] * stride_ + from[m]];
+        diagonal_[k] = diagonal_[from[k]];
+    }
+    list_.resize(kept);
+    diagonal_.resize(kept);
+    moves_.resize(kept);
 }
 
 template <class Value>
-bool GramDescent<Value>::include(std::span<const std::int32_t> features, const Curvatures &h, std::size_t rows,
-                                 std::int64_t worth) {
+bool GramDescent<Value>::include(std::span<const std::int32_t> features, const Curvatures &h, std::int64_t worth) {
     const std::size_t first = list_.size();
     for (const std::int32_t j : features) {
-        if (place_[at(j)] != absent) continue;
+        if (has(j)) continue;
         place_[at(j)] = static_cast<std::int32_t>(list_.size());
         list_.push_back(j);
     }
     if (list_.size() == first) return true;
-    bool pays = list_.size() <= most_features;
-    if (pays) {
-        collect_rows(rows);
-        pays = cost_of_growth(first, rows) <= worth;
-    }
-    if (pays) {
+    if (list_.size() <= most_features && collect_rows(first) <= worth) {
         grow(first, h);
-    } else {
-        for (std::size_t k = first; k < list_.size(); ++k) place_[at(list_[k])] = absent;
-        list_.resize(first);
+        return true;
     }
-    return pays;
+    for (std::size_t k = first; k < list_.size(); ++k) place_[at(list_[k])] = absent;
+    list_.resize(first);
+    return false;
 }
 
-template <class Value> void GramDescent<Value>::collect_rows(std::size_t rows) {
-    offsets_.assign(rows + 1, 0);
-    for (const std::int32_t j : list_) {
-        const auto column = columns_.column(j);
+/// The columns from place `first` on, row by row; returns how many products G will need for them.
+template <class Value> std::int64_t GramDescent<Value>::collect_rows(std::size_t first) {
+    offsets_.assign(count_.size() + 1, 0);
+    for (std::size_t k = first; k < list_.size(); ++k) {
+        const auto column = columns_.column(list_[k]);
         for (std::int64_t p = 0; p < column.size(); ++p) ++offsets_[at(column.column(p)) + 1];
     }
-    std::partial_sum(offsets_.begin(), offsets_.end(), offsets_.begin());
+    std::int64_t products = 0;
+    for (std::size_t i = 0; i < count_.size(); ++i) {
+        products += offsets_[i + 1] * count_[i] + offsets_[i + 1] * (offsets_[i + 1] + 1) / 2;
+        offsets_[i + 1] += offsets_[i];
+    }
     entries_.resize(at(offsets_.back()));
-    std::vector<std::int64_t> next(offsets_.begin(), offsets_.end() - 1);
-    for (std::size_t k = 0; k < list_.size(); ++k) {
+    for (std::size_t k = list_.size(); k-- > first;) { // backwards: offsets_ end where they began
         const auto column = columns_.column(list_[k]);
         for (std::int64_t p = 0; p < column.size(); ++p) {
-            entries_[at(next[at(column.column(p))]++)] = {static_cast<std::int32_t>(k), column.value(p)};
+            const auto i = at(column.column(p));
+            entries_[at(--offsets_[i + 1])] = {static_cast<std::int32_t>(k - first), column.values[p]};
         }
     }
+    offsets_.erase(offsets_.begin()); // offsets_[i] is the start of row i now, and the end of all is put back
+    offsets_.push_back(static_cast<std::int64_t>(entries_.size()));
     touched_ += 2 * offsets_.back();
+    return products;
 }
 
-/// Products that the columns from place `first` on need.
-template <class Value> std::int64_t GramDescent<Value>::cost_of_growth(std::size_t first, std::size_t rows) const {
-    std::int64_t cost = 0;
-    for (std::size_t i = 0; i < rows; ++i) {
-        std::int64_t p = offsets_[i + 1];
-        while (p > offsets_[i] && entries_[at(p - 1)].place >= static_cast<std::int32_t>(first)) --p;
-        const std::int64_t added = offsets_[i + 1] - p, kept = p - offsets_[i];
-        cost += added * kept + added * (added + 1) / 2;
+template <class Value> void GramDescent<Value>::reserve(std::size_t count) {
+    if (count <= stride_) return;
+    const std::size_t stride = std::max(count, std::min(2 * stride_, most_features));
+    std::vector<double> larger(stride * stride);
+    for (std::size_t k = 0; k < stride_; ++k) {
+        std::copy_n(gram_.data() + k * stride_, stride_, larger.data() + k * stride);
     }
-    return cost;
+    gram_.swap(larger);
+    stride_ = stride;
 }
 
 template <class Value> void GramDescent<Value>::grow(std::size_t first, const Curvatures &h) {
-    const std::size_t count = list_.size();
-    if (count > stride_) {
-        const std::size_t stride = std::max(count, std::min(2 * stride_, most_features));
-        std::vector<double> larger(stride * stride);
-        for (std::size_t k = 0; k < first; ++k) {
-            std::copy_n(gram_.data() + k * stride_, first, larger.data() + k * stride);
-        }
-        gram_.swap(larger);
-        stride_ = stride;
-    }
+    const std::size_t count = list_.size(), added = count - first;
+    reserve(count);
     diagonal_.resize(count);
-    for (std::size_t k = first; k < count; ++k) {
-        double *const row = gram_.data() + k * stride_;
-        std::fill_n(row, count, 0.0);
+    moves_.resize(count, 0);
+    std::int64_t products = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+        sum_.assign(added, 0.0);
         const auto column = columns_.column(list_[k]);
-        const auto last = static_cast<std::int32_t>(k);
+        const auto last = static_cast<std::int32_t>(k < first ? added : k - first + 1); // half of what is new by new
         for (std::int64_t p = 0; p < column.size(); ++p) {
             const std::size_t i = at(column.column(p));
             const double a = column.value(p) * h[i];
-            for (const RowEntry *e = entries_.data() + offsets_[i]; e->place < last; ++e) row[e->place] += a * e->value;
-            row[k] += a * column.value(p);
+            const RowEntry *e = entries_.data() + offsets_[i];
+            const RowEntry *const end = entries_.data() + offsets_[i + 1];
+            products += end - e;
+            for (; e != end && e->place < last; ++e) sum_[at(e->place)] += a * static_cast<double>(e->value);
         }
-        for (std::size_t m = 0; m < k; ++m) gram_[m * stride_ + k] = row[m];
-        diagonal_[k] = row[k];
+        for (std::size_t m = 0; m < at(last); ++m) {
+            gram_[k * stride_ + first + m] = gram_[(first + m) * stride_ + k] = sum_[m];
+        }
+        if (k >= first) diagonal_[k] = sum_[k - first];
+        touched_ += column.size();
     }
-    touched_ += cost_of_growth(first, offsets_.size() - 1) / 2;
+    for (std::size_t i = 0; i < count_.size(); ++i) count_[i] += static_cast<std::int32_t>(offsets_[i + 1] - offsets_[i]);
+    touched_ += products / 2;
 }
 
 template <class Value>
-void GramDescent<Value>::minimize(std::vector<double> &x, std::vector<double> &r, const Curvatures &h,
-                                  const SweepResult &target) {
-    x_.resize(list_.size());
-    q_.resize(list_.size());
-    for (std::size_t k = 0; k < list_.size(); ++k) {
-        const auto column = columns_.column(list_[k]);
-        x_[k] = x[at(list_[k])];
-        q_[k] = dot(column, r.data());
-        touched_ += column.size();
+void GramDescent<Value>::start(std::span<const std::int32_t> set, const std::vector<double> &x,
+                               const std::vector<double> &u) {
+    x_.assign(list_.size(), 0.0);
+    q_.assign(list_.size(), 0.0);
+    std::fill(moves_.begin(), moves_.end(), 0);
+    for (const std::int32_t j : set) {
+        if (!has(j)) continue;
+        const auto k = at(place_[at(j)]);
+        x_[k] = x[at(j)];
+        q_[k] = u[at(j)];
+        moves_[k] = 1;
     }
+    start_ = x_;
+}
+
+template <class Value> void GramDescent<Value>::join(std::span<const std::int32_t> features, const std::vector<double> &u) {
+    x_.resize(list_.size(), 0.0);
+    start_.resize(list_.size(), 0.0);
+    q_.resize(list_.size(), 0.0);
+    for (const std::int32_t j : features) {
+        const auto k = at(place_[at(j)]);
+        q_[k] = u[at(j)];
+        moves_[k] = 1;
+    }
+}
+
+template <class Value> SweepResult GramDescent<Value>::minimize(SweepResult &target, double reduction) {
+    constexpr int most_sweeps = 500;
     remembered_ = 0;
     remember();
-    constexpr int most_sweeps = 500;
-    for (int count = 0; count < most_sweeps && !sweep().within(target); ++count) {
+    const SweepResult first = sweep();
+    target.widen(first, reduction);
+    bool reached = first.within(target);
+    for (int count = 1; !reached && count < most_sweeps; ++count) {
         remember();
         if (remembered_ > anderson_memory) extrapolate();
+        reached = sweep().within(target);
     }
-    std::vector<double> &dz = q_; // no longer needed
-    dz.assign(r.size(), 0.0);
+    return first;
+}
+
+template <class Value>
+void GramDescent<Value>::finish(std::vector<double> &x, std::vector<double> &r, const Curvatures &h) {
     for (std::size_t k = 0; k < list_.size(); ++k) {
-        double &value = x[at(list_[k])];
-        if (x_[k] == value) continue;
+        if (x_[k] == start_[k]) continue;
         const auto column = columns_.column(list_[k]);
-        axpy(x_[k] - value, column, dz.data());
+        const double move = x_[k] - start_[k];
+        if (h.are_same()) {
+            axpy(move * h.same, column, r.data());
+        } else {
+            for (std::int64_t p = 0; p < column.size(); ++p) {
+                const auto i = at(column.column(p));
+                r[i] += move * column.value(p) * h.rows[i];
+            }
+        }
         touched_ += column.size();
-        value = x_[k];
+        x[at(list_[k])] = x_[k];
     }
-    for (std::size_t i = 0; i < r.size(); ++i) r[i] += h[i] * dz[i];
+    start_ = x_;
 }
 
 template <class Value> SweepResult GramDescent<Value>::sweep() noexcept {
     SweepResult result;
     const std::size_t count = list_.size();
     double *const q = q_.data();
+    std::int64_t moved = 0;
     for (std::size_t k = 0; k < count; ++k) {
-        if (diagonal_[k] == 0) continue; // an empty column
+        if (!moves_[k] || diagonal_[k] == 0) continue;
         const double after = coordinate_step(penalties_[list_[k]], x_[k], q[k], diagonal_[k], result);
         const double move = after - x_[k];
         if (move == 0) continue;
         x_[k] = after;
         const double *const row = gram_.data() + k * stride_;
         for (std::size_t m = 0; m < count; ++m) q[m] += move * row[m];
-        touched_ += static_cast<std::int64_t>(count) / 8;
+        ++moved;
     }
+    touched_ += moved * static_cast<std::int64_t>(count) / 4;
     return result;
 }
 

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 namespace spdc {
@@ -15,15 +14,24 @@ namespace spdc {
 /// one row of G, so a sweep costs at most the square of the features. G grows with the features and lives as long as H.
 template <class Value> class GramDescent {
   public:
-    GramDescent(const ColumnMatrix<Value> &columns, const Penalties &penalties)
-        : columns_(columns), penalties_(penalties), place_(static_cast<std::size_t>(columns.columns()), absent) {}
+    GramDescent(const ColumnMatrix<Value> &columns, const Penalties &penalties, std::int64_t rows);
 
     /// H changed.
     void forget();
-    /// Takes `features` in. False where G would cost more than `worth` entries; then nothing is done.
-    bool include(std::span<const std::int32_t> features, const Curvatures &h, std::size_t rows, std::int64_t worth);
-    /// Sweeps until one is within the target or until sweeps no longer pay; x and r = r + H A (change of x) follow.
-    void minimize(std::vector<double> &x, std::vector<double> &r, const Curvatures &h, const SweepResult &target);
+    /// Drops all but `features` when the others are many.
+    void tidy(std::span<const std::int32_t> features);
+    /// Takes in those of `features` that G lacks. False where that would cost more than `worth` entries; then nothing is done.
+    bool include(std::span<const std::int32_t> features, const Curvatures &h, std::int64_t worth);
+    bool has(std::int32_t feature) const noexcept { return place_[static_cast<std::size_t>(feature)] != absent; }
+    /// From x with derivatives u: takes up those of `set` that G has. The others of G are left alone.
+    void start(std::span<const std::int32_t> set, const std::vector<double> &x, const std::vector<double> &u);
+    /// Sweeps until one is within the target, or within `reduction` times what the first found, which widens the target.
+    /// Returns what the first found.
+    SweepResult minimize(SweepResult &target, double reduction);
+    /// Brings x and r = r + H A (change of x) up to date.
+    void finish(std::vector<double> &x, std::vector<double> &r, const Curvatures &h);
+    /// Takes up features that came in after start(): at 0, with derivatives u.
+    void join(std::span<const std::int32_t> features, const std::vector<double> &u);
     /// Matrix entries, or as many entries of G as would take that time.
     std::int64_t touched() const noexcept { return touched_; }
 
@@ -32,11 +40,11 @@ template <class Value> class GramDescent {
     static constexpr std::size_t most_features = 2000; // G in 32 MB
     struct RowEntry {
         std::int32_t place;
-        double value;
+        Value value;
     };
 
-    void collect_rows(std::size_t rows);
-    std::int64_t cost_of_growth(std::size_t first, std::size_t rows) const;
+    std::int64_t collect_rows(std::size_t first);
+    void reserve(std::size_t count);
     void grow(std::size_t first, const Curvatures &h);
     SweepResult sweep() noexcept;
     void remember();
@@ -47,10 +55,12 @@ template <class Value> class GramDescent {
     std::vector<std::int32_t> list_;  // features in G
     std::vector<std::int32_t> place_; // of a feature in list_
     std::size_t stride_ = 0;
-    std::vector<double> gram_;
+    std::vector<double> gram_, diagonal_;
+    std::vector<std::int32_t> count_;  // entries of each row in listed columns
     std::vector<std::int64_t> offsets_; // of the rows in entries_
-    std::vector<RowEntry> entries_;     // the listed columns, row by row
-    std::vector<double> x_, q_, diagonal_;
+    std::vector<RowEntry> entries_;     // the columns that come in, row by row
+    std::vector<double> x_, start_, q_, sum_;
+    std::vector<std::uint8_t> moves_; // whether a listed feature may
     Past past_x_, past_q_;
     std::size_t remembered_ = 0;
     std::int64_t touched_ = 0;

@@ -15,7 +15,7 @@ constexpr double unknown = -1; // a curvature not yet computed
 
 template <class Value>
 QuadraticModel<Value>::QuadraticModel(const ColumnMatrix<Value> &columns, const Penalties &penalties, std::int64_t rows)
-    : columns_(columns), penalties_(penalties), gram_(columns, penalties), r_(at(rows)),
+    : columns_(columns), penalties_(penalties), gram_(columns, penalties, rows), r_(at(rows)),
       curvature_(at(columns.columns()), unknown) {}
 
 template <class Value> void QuadraticModel<Value>::reset(std::int64_t sweeps_for_gram) {
@@ -25,29 +25,65 @@ template <class Value> void QuadraticModel<Value>::reset(std::int64_t sweeps_for
 }
 
 template <class Value>
-SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, std::vector<double> &x, SweepResult target,
-                                            double reduction, std::int64_t budget) {
+SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, std::vector<double> &x,
+                                            std::vector<double> &u, SweepResult target, double reduction,
+                                            std::int64_t budget) {
     const std::int64_t end = touched() + budget;
+    collect_active(set, x, u);
+    gram_.tidy(active_);
+    if (gram_.include(active_, h_, 2 * sweeps_for_gram_ * active_entries_)) {
+        const SweepResult first = minimize_with_gram(set, x, u, target, reduction);
+        if (reached_) return first;
+    }
     const SweepResult first = sweep(set, x);
-    target.decrease = std::max(target.decrease, reduction * reduction * first.decrease);
-    target.violation = std::max(target.violation, reduction * first.violation);
+    target.widen(first, reduction);
     reached_ = first.within(target);
     while (!reached_ && touched() < end) {
         active_.clear();
-        std::int64_t entries = 0;
-        for (const std::int32_t j : set) {
-            if (x[at(j)] == 0) continue;
-            active_.push_back(j);
-            entries += columns_.column(j).size();
-        }
-        if (gram_.include(active_, h_, r_.size(), 2 * sweeps_for_gram_ * entries)) {
-            gram_.minimize(x, r_, h_, target);
-        } else {
-            sweep_active(x, target, end);
-        }
+        std::copy_if(set.begin(), set.end(), std::back_inserter(active_), [&](std::int32_t j) { return x[at(j)] != 0; });
+        sweep_active(x, target, end);
         reached_ = sweep(set, x).within(target);
     }
     return first;
+}
+
+/// What will move: not 0, or not to stay there.
+template <class Value>
+void QuadraticModel<Value>::collect_active(std::span<const std::int32_t> set, const std::vector<double> &x,
+                                           const std::vector<double> &u) {
+    active_.clear();
+    active_entries_ = 0;
+    for (const std::int32_t j : set) {
+        if (x[at(j)] == 0 && slack(zero_range(penalties_[j]), -u[at(j)]) >= 0) continue;
+        active_.push_back(j);
+        active_entries_ += columns_.column(j).size();
+    }
+}
+
+template <class Value>
+SweepResult QuadraticModel<Value>::minimize_with_gram(std::span<const std::int32_t> set, std::vector<double> &x,
+                                                      std::vector<double> &u, SweepResult &target, double reduction) {
+    gram_.start(set, x, u);
+    const SweepResult first = gram_.minimize(target, reduction);
+    while (true) {
+        gram_.finish(x, r_, h_);
+        newcomers_.clear();
+        std::int64_t entries = 0;
+        for (const std::int32_t j : set) {
+            if (gram_.has(j)) continue;
+            const auto column = columns_.column(j);
+            u[at(j)] = dot(column, r_.data());
+            touched_ += column.size();
+            const Box g = penalties_[j];
+            if (slack(zero_range(g), -u[at(j)]) >= -target.violation * g.l1) continue;
+            newcomers_.push_back(j);
+            entries += column.size();
+        }
+        reached_ = newcomers_.empty();
+        if (reached_ || !gram_.include(newcomers_, h_, 2 * sweeps_for_gram_ * (active_entries_ + entries))) return first;
+        gram_.join(newcomers_, u);
+        gram_.minimize(target, 0);
+    }
 }
 
 template <class Value>

@@ -19,10 +19,10 @@ template <class Value> class QuadraticModel {
     Curvatures &h() noexcept { return h_; }
     void reset(std::int64_t sweeps_for_gram);
 
-    /// Sweeps over `set` until one over all of it is within the target, or within `reduction` times what the first found, or
-    /// about `budget` entries were read. Returns the first sweep's findings.
-    SweepResult minimize(std::span<const std::int32_t> set, std::vector<double> &x, SweepResult target, double reduction,
-                         std::int64_t budget);
+    /// Sweeps over `set` from x with derivatives u until one is within the target, or within `reduction` times what the first
+    /// found, or about `budget` entries were read. Returns the first sweep's findings. u is lost.
+    SweepResult minimize(std::span<const std::int32_t> set, std::vector<double> &x, std::vector<double> &u,
+                         SweepResult target, double reduction, std::int64_t budget);
     bool reached() const noexcept { return reached_; }
     /// Matrix entries read so far.
     std::int64_t touched() const noexcept { return touched_ + gram_.touched(); }
@@ -30,6 +30,9 @@ template <class Value> class QuadraticModel {
   private:
     SweepResult sweep(std::span<const std::int32_t> list, std::vector<double> &x);
     template <bool same> SweepResult sweep_rows(std::span<const std::int32_t> list, std::vector<double> &x);
+    void collect_active(std::span<const std::int32_t> set, const std::vector<double> &x, const std::vector<double> &u);
+    SweepResult minimize_with_gram(std::span<const std::int32_t> set, std::vector<double> &x, std::vector<double> &u,
+                                   SweepResult &target, double reduction);
     void sweep_active(std::vector<double> &x, const SweepResult &target, std::int64_t end);
     double curvature(const CsrRow<Value> &column) const noexcept;
     void remember(const std::vector<double> &x);
@@ -40,7 +43,8 @@ template <class Value> class QuadraticModel {
     GramDescent<Value> gram_;
     Curvatures h_;
     std::vector<double> r_, curvature_, move_, scale_;
-    std::vector<std::int32_t> active_;
+    std::vector<std::int32_t> active_, newcomers_;
+    std::int64_t active_entries_ = 0;
     Past past_; // x on active_ after the last sweeps
     std::size_t remembered_ = 0;
     std::int64_t sweeps_for_gram_ = 0;

@@ -35,6 +35,14 @@ struct Curvatures {
     double operator[](std::size_t i) const noexcept { return rows.empty() ? same : rows[i]; }
 };
 
+/// Where -u may lie for x_j = 0 to be optimal: [-l1, l1], without end on a side that the bounds close.
+inline Interval zero_range(const Box &g) noexcept {
+    return {g.bounds.lower < 0 ? -g.l1 : -infinity, g.bounds.upper > 0 ? g.l1 : infinity};
+}
+
+/// Distance of w from the ends of the range; negative outside.
+inline double slack(const Interval &range, double w) noexcept { return std::min(range.upper - w, w - range.lower); }
+
 /// What a sweep over coordinates found. A sweep at the optimum finds zeros.
 struct SweepResult {
     double decrease = 0;  // of the model, a lower bound
@@ -42,6 +50,11 @@ struct SweepResult {
 
     bool within(const SweepResult &target) const noexcept {
         return decrease <= target.decrease && violation <= target.violation;
+    }
+    /// A target that what `first` found, reduced so many times, would meet.
+    void widen(const SweepResult &first, double reduction) noexcept {
+        decrease = std::max(decrease, reduction * reduction * first.decrease);
+        violation = std::max(violation, reduction * first.violation);
     }
 };
 

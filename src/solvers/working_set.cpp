@@ -42,14 +42,6 @@ template <class L> double curvature_at(const L &loss, double z, double y, double
     return loss.curvature(z, b);
 }
 
-/// Where -u may lie for x_j = 0 to be optimal: [-l1, l1], without end on a side that the bounds close.
-Interval zero_range(const Box &g) {
-    return {g.bounds.lower < 0 ? -g.l1 : -infinity, g.bounds.upper > 0 ? g.l1 : infinity};
-}
-
-/// Distance of w from the ends of the range; negative outside.
-double slack(const Interval &range, double w) { return std::min(range.upper - w, w - range.lower); }
-
 template <class Value> class WorkingSetMethod final : public Method {
   public:
     explicit WorkingSetMethod(const Problem &problem);
@@ -71,6 +63,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     void choose_set();
     void predict();
     void differentiate();
+    void differentiate_set();
     bool step(std::int64_t budget);
     void set_up_model();
     void search_line(const std::vector<double> &before);
@@ -91,6 +84,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     std::vector<std::pair<float, std::int32_t>> scores_;
     bool has_set_ = false;
     bool y_is_current_ = false;
+    bool u_is_lost_ = true;
     double penalty_ = 0, gap_ = infinity, size_ = 1; // at the last look; size: of the objective
     double reference_ = 0;                           // the objective that the driver knows
     double floor_ = 1e-3;                            // of the curvatures, in units of the largest
@@ -177,6 +171,7 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     screen(scale);
     choose_set();
     has_set_ = true;
+    u_is_lost_ = false;
     steps_in_set_ = 0;
 }
 
@@ -275,20 +270,31 @@ template <class Value> void WorkingSetMethod<Value>::set_up_model() {
     model_.reset(is_quadratic_ ? 20 : 4);
 }
 
+/// u on the set, from the model's rows.
+template <class Value> void WorkingSetMethod<Value>::differentiate_set() {
+    for (const std::int32_t j : set_) {
+        const auto column = columns_.column(j);
+        u_[at(j)] = dot(column, model_.r().data());
+        touched_ += column.size();
+    }
+}
+
 /// One model and its minimiser; true when the set is solved as well as the gap asks.
 template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     constexpr double share = 0.1; // of the gap that may be left in the set
     const SweepResult target{0.1 * share * gap_, share * gap_ / std::max(penalty_, 1e-3 * size_)};
     set_up_model();
+    if (u_is_lost_) differentiate_set();
+    u_is_lost_ = true;
     if (is_quadratic_) {
-        model_.minimize(set_, x_, target, 0, budget);
+        model_.minimize(set_, x_, u_, target, 0, budget);
         y_is_current_ = false;
         predict();
         return model_.reached();
     }
     std::vector<double> before(set_.size());
     for (std::size_t k = 0; k < set_.size(); ++k) before[k] = x_[at(set_[k])];
-    const SweepResult first = model_.minimize(set_, x_, target, 0.1, budget);
+    const SweepResult first = model_.minimize(set_, x_, u_, target, 0.1, budget);
     search_line(before);
     return first.within(target) || ++steps_in_set_ >= 20;
 }
