@@ -62,7 +62,8 @@ bool GramDescent<Value>::include(std::span<const std::int32_t> features, const C
         list_.push_back(j);
     }
     if (list_.size() == first) return true;
-    if (list_.size() <= most_features && collect_rows(first) <= worth) {
+    if (list_.size() <= most_features && count_rows(first) <= worth) {
+        collect_rows(first);
         grow(first, h);
         return true;
     }
@@ -71,30 +72,35 @@ bool GramDescent<Value>::include(std::span<const std::int32_t> features, const C
     return false;
 }
 
-/// The columns from place `first` on, row by row; returns how many products G will need for them.
-template <class Value> std::int64_t GramDescent<Value>::collect_rows(std::size_t first) {
+/// Where each row ends among the entries of the columns from place `first` on; returns how many products G will need for them.
+template <class Value> std::int64_t GramDescent<Value>::count_rows(std::size_t first) {
     offsets_.assign(count_.size() + 1, 0);
     for (std::size_t k = first; k < list_.size(); ++k) {
         const auto column = columns_.column(list_[k]);
-        for (std::int64_t p = 0; p < column.size(); ++p) ++offsets_[at(column.column(p)) + 1];
+        for (std::int64_t p = 0; p < column.size(); ++p) ++offsets_[at(column.column(p))];
     }
-    std::int64_t products = 0;
+    std::int64_t products = 0, end = 0;
     for (std::size_t i = 0; i < count_.size(); ++i) {
-        products += offsets_[i + 1] * count_[i] + offsets_[i + 1] * (offsets_[i + 1] + 1) / 2;
-        offsets_[i + 1] += offsets_[i];
+        products += offsets_[i] * count_[i] + offsets_[i] * (offsets_[i] + 1) / 2;
+        end += offsets_[i];
+        offsets_[i] = end;
     }
+    offsets_.back() = end;
+    touched_ += end;
+    return products;
+}
+
+/// Fills the rows from their ends, so that offsets_ holds their starts afterwards.
+template <class Value> void GramDescent<Value>::collect_rows(std::size_t first) {
     entries_.resize(at(offsets_.back()));
-    for (std::size_t k = list_.size(); k-- > first;) { // backwards: offsets_ end where they began
+    for (std::size_t k = list_.size(); k-- > first;) {
         const auto column = columns_.column(list_[k]);
         for (std::int64_t p = 0; p < column.size(); ++p) {
-            const auto i = at(column.column(p));
-            entries_[at(--offsets_[i + 1])] = {static_cast<std::int32_t>(k - first), column.values[p]};
+            const auto place = at(--offsets_[at(column.column(p))]);
+            entries_[place] = {static_cast<std::int32_t>(k - first), column.values[p]};
         }
     }
-    offsets_.erase(offsets_.begin()); // offsets_[i] is the start of row i now, and the end of all is put back
-    offsets_.push_back(static_cast<std::int64_t>(entries_.size()));
-    touched_ += 2 * offsets_.back();
-    return products;
+    touched_ += offsets_.back();
 }
 
 template <class Value> void GramDescent<Value>::reserve(std::size_t count) {
@@ -178,20 +184,11 @@ template <class Value> SweepResult GramDescent<Value>::minimize(SweepResult &tar
     return first;
 }
 
-template <class Value>
-void GramDescent<Value>::finish(std::vector<double> &x, std::vector<double> &r, const Curvatures &h) {
+template <class Value> void GramDescent<Value>::finish(std::vector<double> &x, std::vector<double> &dz) {
     for (std::size_t k = 0; k < list_.size(); ++k) {
         if (x_[k] == start_[k]) continue;
         const auto column = columns_.column(list_[k]);
-        const double move = x_[k] - start_[k];
-        if (h.are_same()) {
-            axpy(move * h.same, column, r.data());
-        } else {
-            for (std::int64_t p = 0; p < column.size(); ++p) {
-                const auto i = at(column.column(p));
-                r[i] += move * column.value(p) * h.rows[i];
-            }
-        }
+        axpy(x_[k] - start_[k], column, dz.data());
         touched_ += column.size();
         x[at(list_[k])] = x_[k];
     }

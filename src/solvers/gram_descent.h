@@ -28,8 +28,8 @@ template <class Value> class GramDescent {
     /// Sweeps until one is within the target, or within `reduction` times what the first found, which widens the target.
     /// Returns what the first found.
     SweepResult minimize(SweepResult &target, double reduction);
-    /// Brings x and r = r + H A (change of x) up to date.
-    void finish(std::vector<double> &x, std::vector<double> &r, const Curvatures &h);
+    /// Brings x and dz = dz + A (change of x) up to date.
+    void finish(std::vector<double> &x, std::vector<double> &dz);
     /// Takes up features that came in after start(): at 0, with derivatives u.
     void join(std::span<const std::int32_t> features, const std::vector<double> &u);
     /// Matrix entries, or as many entries of G as would take that time.
@@ -43,7 +43,8 @@ template <class Value> class GramDescent {
         Value value;
     };
 
-    std::int64_t collect_rows(std::size_t first);
+    std::int64_t count_rows(std::size_t first);
+    void collect_rows(std::size_t first);
     void reserve(std::size_t count);
     void grow(std::size_t first, const Curvatures &h);
     SweepResult sweep() noexcept;

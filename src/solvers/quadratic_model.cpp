@@ -33,8 +33,10 @@ SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, s
     gram_.tidy(active_);
     if (gram_.include(active_, h_, 2 * sweeps_for_gram_ * active_entries_)) {
         const SweepResult first = minimize_with_gram(set, x, u, target, reduction);
+        used_gram_ = reached_;
         if (reached_) return first;
     }
+    used_gram_ = false;
     const SweepResult first = sweep(set, x);
     target.widen(first, reduction);
     reached_ = first.within(target);
@@ -63,10 +65,13 @@ void QuadraticModel<Value>::collect_active(std::span<const std::int32_t> set, co
 template <class Value>
 SweepResult QuadraticModel<Value>::minimize_with_gram(std::span<const std::int32_t> set, std::vector<double> &x,
                                                       std::vector<double> &u, SweepResult &target, double reduction) {
+    start_r_ = r_;
+    dz_.assign(r_.size(), 0.0);
     gram_.start(set, x, u);
     const SweepResult first = gram_.minimize(target, reduction);
     while (true) {
-        gram_.finish(x, r_, h_);
+        gram_.finish(x, dz_);
+        for (std::size_t i = 0; i < r_.size(); ++i) r_[i] = start_r_[i] + h_[i] * dz_[i];
         newcomers_.clear();
         std::int64_t entries = 0;
         for (const std::int32_t j : set) {
@@ -153,7 +158,7 @@ template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<doubl
     remembered_ = 0;
     if (!weights) return remember(x);
     // the model's change along the move: linear part, quadratic part, penalties
-    move_.assign(r_.size(), 0.0);
+    dz_.assign(r_.size(), 0.0);
     double change = 0;
     for (std::size_t k = 0; k < active_.size(); ++k) {
         const std::int32_t j = active_[k];
@@ -164,13 +169,13 @@ template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<doubl
         past_[0][k] = sum;
         const double before = x[at(j)];
         change += g.value(sum) - g.value(before);
-        if (sum != before) axpy(sum - before, columns_.column(j), move_.data());
+        if (sum != before) axpy(sum - before, columns_.column(j), dz_.data());
         touched_ += columns_.column(j).size();
     }
-    for (std::size_t i = 0; i < r_.size(); ++i) change += move_[i] * (r_[i] + 0.5 * h_[i] * move_[i]);
+    for (std::size_t i = 0; i < r_.size(); ++i) change += dz_[i] * (r_[i] + 0.5 * h_[i] * dz_[i]);
     if (change < 0) {
         for (std::size_t k = 0; k < active_.size(); ++k) x[at(active_[k])] = past_[0][k];
-        for (std::size_t i = 0; i < r_.size(); ++i) r_[i] += h_[i] * move_[i];
+        for (std::size_t i = 0; i < r_.size(); ++i) r_[i] += h_[i] * dz_[i];
     }
     remember(x);
 }

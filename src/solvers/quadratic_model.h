@@ -24,6 +24,9 @@ template <class Value> class QuadraticModel {
     SweepResult minimize(std::span<const std::int32_t> set, std::vector<double> &x, std::vector<double> &u,
                          SweepResult target, double reduction, std::int64_t budget);
     bool reached() const noexcept { return reached_; }
+    /// Whether the last minimize() worked through the Gram matrix alone; then dz() is A (x - start).
+    bool used_gram() const noexcept { return used_gram_; }
+    const std::vector<double> &dz() const noexcept { return dz_; }
     /// Matrix entries read so far.
     std::int64_t touched() const noexcept { return touched_ + gram_.touched(); }
 
@@ -42,13 +45,14 @@ template <class Value> class QuadraticModel {
     const Penalties &penalties_;
     GramDescent<Value> gram_;
     Curvatures h_;
-    std::vector<double> r_, curvature_, move_, scale_;
+    std::vector<double> r_, start_r_, dz_, curvature_, scale_;
     std::vector<std::int32_t> active_, newcomers_;
     std::int64_t active_entries_ = 0;
     Past past_; // x on active_ after the last sweeps
     std::size_t remembered_ = 0;
     std::int64_t sweeps_for_gram_ = 0;
     bool reached_ = false;
+    bool used_gram_ = false;
     std::int64_t touched_ = 0;
 };
 

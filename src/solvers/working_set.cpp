@@ -66,8 +66,10 @@ template <class Value> class WorkingSetMethod final : public Method {
     void differentiate_set();
     bool step(std::int64_t budget);
     void set_up_model();
-    void search_line(const std::vector<double> &before);
-    double change_of_penalty(const std::vector<double> &before, double t) const;
+    double find_curvatures();
+    bool search_line();
+    double slope_of_penalty() const;
+    double change_of_penalty(double t) const;
     double loss_at(double t) const;
     double weight(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)) * inverse_n_; }
 
@@ -78,7 +80,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     const bool is_quadratic_;
     const double inverse_n_;
     std::int64_t d_;
-    std::vector<double> x_, z_, y_, dz_, u_, norm_;
+    std::vector<double> x_, z_, y_, dz_, u_, norm_, curvatures_, trial_, before_;
     std::vector<std::int32_t> alive_; // features that may be other than 0 at the optimum
     std::vector<std::int32_t> set_;
     std::vector<std::pair<float, std::int32_t>> scores_;
@@ -88,6 +90,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     double penalty_ = 0, gap_ = infinity, size_ = 1; // at the last look; size: of the objective
     double reference_ = 0;                           // the objective that the driver knows
     double floor_ = 1e-3;                            // of the curvatures, in units of the largest
+    double unrest_ = infinity;                       // change of the curvatures between the last steps
     int steps_in_set_ = 0;
     std::int64_t touched_ = 0;
 };
@@ -125,6 +128,7 @@ template <class Value> void WorkingSetMethod<Value>::point(std::vector<double> &
 template <class Value> void WorkingSetMethod<Value>::certified(const Certifier &certifier) {
     const Certificate &now = certifier.certificate();
     reference_ = std::max(std::fabs(now.primal), std::fabs(now.dual));
+    predict();
 }
 
 /// z from scratch: what the steps added up has drifted.
@@ -150,8 +154,7 @@ template <class Value> void WorkingSetMethod<Value>::differentiate() {
 }
 
 template <class Value> void WorkingSetMethod<Value>::look_at_all() {
-    predict();
-    differentiate();
+    if (!y_is_current_) differentiate();
     std::vector<double> &weighted = dz_;
     for (std::size_t i = 0; i < y_.size(); ++i) weighted[i] = y_[i] * weight(i);
     if (alive_.empty()) {
@@ -250,24 +253,44 @@ template <class Value> void WorkingSetMethod<Value>::set_up_model() {
     if (!y_is_current_) differentiate();
     std::vector<double> &r = model_.r();
     for (std::size_t i = 0; i < y_.size(); ++i) r[i] = y_[i] * weight(i);
-    Curvatures &h = model_.h();
-    if (is_quadratic_ && h.same > 0) return; // set up for good
-    h.same = inverse_n_;
-    if (!is_quadratic_ || !problem_.importance().empty()) h.rows.resize(r.size());
+    if (is_quadratic_ && model_.h().same > 0) return; // set up for good
+    if (!is_quadratic_ || !problem_.importance().empty()) {
+        const double drift = find_curvatures();
+        if (model_.used_gram() && drift < 0.15) return;
+        model_.h().rows = curvatures_;
+    }
+    model_.h().same = inverse_n_;
+    model_.reset(is_quadratic_ || unrest_ < 0.1 ? 20 : 5);
+}
+
+/// The rows' curvatures now; returns by what share they differ from the model's. Between the last two calls: unrest_.
+template <class Value> double WorkingSetMethod<Value>::find_curvatures() {
     const auto b = problem_.targets();
-    double largest = 0;
+    const std::vector<double> &old = model_.h().rows;
+    const bool is_first = curvatures_.empty();
+    curvatures_.resize(y_.size());
+    double drift = 0, unrest = 0, sum = 0;
     std::visit(
         [&](const auto &loss) {
-            for (std::size_t i = 0; i < h.rows.size(); ++i) {
-                h.rows[i] = curvature_at(loss, z_[i], y_[i], b[i]);
-                largest = std::max(largest, h.rows[i]);
+            double largest = 1 / loss.gamma();
+            if (loss.gamma() == 0) {
+                largest = 0;
+                for (std::size_t i = 0; i < y_.size(); ++i) {
+                    largest = std::max(largest, curvature_at(loss, z_[i], y_[i], b[i]));
+                }
             }
-            if (loss.gamma() > 0) largest = 1 / loss.gamma();
+            const double floor = is_quadratic_ ? 0 : floor_ * largest;
+            for (std::size_t i = 0; i < y_.size(); ++i) {
+                const double h = (curvature_at(loss, z_[i], y_[i], b[i]) + floor) * weight(i);
+                unrest += std::fabs(h - curvatures_[i]);
+                drift += old.empty() ? 0.0 : std::fabs(h - old[i]);
+                sum += h;
+                curvatures_[i] = h;
+            }
         },
         problem_.loss().variant());
-    const double floor = is_quadratic_ ? 0 : floor_ * largest;
-    for (std::size_t i = 0; i < h.rows.size(); ++i) h.rows[i] = (h.rows[i] + floor) * weight(i);
-    model_.reset(is_quadratic_ ? 20 : 4);
+    unrest_ = is_first ? infinity : unrest / sum;
+    return is_first ? infinity : drift / sum;
 }
 
 /// u on the set, from the model's rows.
@@ -288,22 +311,25 @@ template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     u_is_lost_ = true;
     if (is_quadratic_) {
         model_.minimize(set_, x_, u_, target, 0, budget);
+        for (std::size_t i = 0; i < z_.size(); ++i) z_[i] = model_.r()[i] / weight(i) + problem_.targets()[i];
         y_is_current_ = false;
-        predict();
         return model_.reached();
     }
-    std::vector<double> before(set_.size());
-    for (std::size_t k = 0; k < set_.size(); ++k) before[k] = x_[at(set_[k])];
-    const SweepResult first = model_.minimize(set_, x_, u_, target, 0.1, budget);
-    search_line(before);
-    return first.within(target) || ++steps_in_set_ >= 20;
+    before_.resize(set_.size());
+    for (std::size_t k = 0; k < set_.size(); ++k) before_[k] = x_[at(set_[k])];
+    const double reduction = 0.1;
+    const SweepResult first = model_.minimize(set_, x_, u_, target, reduction, budget);
+    const bool is_whole = search_line();
+    return (is_whole && model_.reached() && reduction * first.violation <= target.violation &&
+            reduction * reduction * first.decrease <= target.decrease) ||
+           ++steps_in_set_ >= 20;
 }
 
 template <class Value>
-double WorkingSetMethod<Value>::change_of_penalty(const std::vector<double> &before, double t) const {
+double WorkingSetMethod<Value>::change_of_penalty(double t) const {
     double change = 0;
     for (std::size_t k = 0; k < set_.size(); ++k) {
-        const double start = before[k], end = x_[at(set_[k])];
+        const double start = before_[k], end = x_[at(set_[k])];
         if (start == end) continue;
         const Box g = penalties_[set_[k]];
         const double between = t == 1 ? end : start + t * (end - start);
@@ -324,32 +350,62 @@ template <class Value> double WorkingSetMethod<Value>::loss_at(double t) const {
     return sum;
 }
 
-template <class Value> void WorkingSetMethod<Value>::search_line(const std::vector<double> &before) {
-    std::fill(dz_.begin(), dz_.end(), 0.0);
+/// The slope of the penalty at x, on the way from before_.
+template <class Value> double WorkingSetMethod<Value>::slope_of_penalty() const {
+    double slope = 0;
     for (std::size_t k = 0; k < set_.size(); ++k) {
-        const double move = x_[at(set_[k])] - before[k];
+        const double end = x_[at(set_[k])], move = end - before_[k];
         if (move == 0) continue;
-        const auto column = columns_.column(set_[k]);
-        axpy(move, column, dz_.data());
-        touched_ += column.size();
+        const Box g = penalties_[set_[k]];
+        slope += end == 0 ? -g.l1 * std::fabs(move) : move * (std::copysign(g.l1, end) + g.l2 * end);
     }
-    double slope = change_of_penalty(before, 1);
-    for (std::size_t i = 0; i < dz_.size(); ++i) slope += weight(i) * y_[i] * dz_[i];
-    const double start = loss_at(0);
-    double t = 1;
-    for (; t > 1e-12; t *= 0.5) {
-        const double change = loss_at(t) - start + change_of_penalty(before, t);
-        if (change <= 0.01 * t * slope + 1e-16 * start) break;
-    }
-    floor_ = t == 1 ? std::max(1e-9, floor_ * 0.1) : std::min(1.0, floor_ * 10);
-    if (t < 1) {
+    return slope;
+}
+
+// From before_ to x_; true when the whole step was taken. Where the objective still falls at its end, convexity says that it fell
+// all the way, which saves the logarithms of the values; else halving until the decrease is a share of the model's.
+template <class Value> bool WorkingSetMethod<Value>::search_line() {
+    if (model_.used_gram()) {
+        dz_ = model_.dz();
+    } else {
+        std::fill(dz_.begin(), dz_.end(), 0.0);
         for (std::size_t k = 0; k < set_.size(); ++k) {
-            double &x = x_[at(set_[k])];
-            x = before[k] + t * (x - before[k]);
+            const double move = x_[at(set_[k])] - before_[k];
+            if (move == 0) continue;
+            const auto column = columns_.column(set_[k]);
+            axpy(move, column, dz_.data());
+            touched_ += column.size();
         }
     }
+    trial_.resize(z_.size());
+    double slope = change_of_penalty(1), end_slope = slope_of_penalty();
+    const auto b = problem_.targets();
+    std::visit(
+        [&](const auto &loss) {
+            for (std::size_t i = 0; i < dz_.size(); ++i) {
+                trial_[i] = loss.derivative(z_[i] + dz_[i], b[i]);
+                slope += weight(i) * y_[i] * dz_[i];
+                end_slope += weight(i) * trial_[i] * dz_[i];
+            }
+        },
+        problem_.loss().variant());
+    double t = 1;
+    if (!(end_slope <= 0)) {
+        const double start = loss_at(0);
+        for (; t > 1e-12; t *= 0.5) {
+            const double change = loss_at(t) - start + change_of_penalty(t);
+            if (change <= 0.01 * t * slope + 1e-15 * start) break;
+        }
+    }
+    floor_ = t == 1 ? std::max(1e-9, floor_ * 0.1) : std::min(1.0, floor_ * 10);
+    for (std::size_t k = 0; t < 1 && k < set_.size(); ++k) {
+        double &x = x_[at(set_[k])];
+        x = before_[k] + t * (x - before_[k]);
+    }
     for (std::size_t i = 0; i < dz_.size(); ++i) z_[i] += t * dz_[i];
-    y_is_current_ = false;
+    if (t == 1) y_.swap(trial_);
+    y_is_current_ = t == 1;
+    return t == 1;
 }
 
 } // namespace
