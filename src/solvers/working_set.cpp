@@ -256,11 +256,11 @@ template <class Value> void WorkingSetMethod<Value>::set_up_model() {
     if (is_quadratic_ && model_.h().same > 0) return; // set up for good
     if (!is_quadratic_ || !problem_.importance().empty()) {
         const double drift = find_curvatures();
-        if (model_.used_gram() && drift < 0.15) return;
+        if (model_.used_gram() && drift < 0.1) return;
         model_.h().rows = curvatures_;
     }
     model_.h().same = inverse_n_;
-    model_.reset(is_quadratic_ || unrest_ < 0.1 ? 20 : 5);
+    model_.reset(is_quadratic_ || unrest_ < 0.1 ? 40 : 3);
 }
 
 /// The rows' curvatures now; returns by what share they differ from the model's. Between the last two calls: unrest_.
@@ -304,7 +304,8 @@ template <class Value> void WorkingSetMethod<Value>::differentiate_set() {
 
 /// One model and its minimiser; true when the set is solved as well as the gap asks.
 template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
-    constexpr double share = 0.1; // of the gap that may be left in the set
+    // of the gap that may be left in the set: sets are far from right at first, later a look costs more than sweeps
+    const double share = gap_ > 0.1 * size_ ? 0.1 : 0.01;
     const SweepResult target{0.1 * share * gap_, share * gap_ / std::max(penalty_, 1e-3 * size_)};
     set_up_model();
     if (u_is_lost_) differentiate_set();
