@@ -55,7 +55,9 @@ template <class G> double bounded_support(const G &g, double w, double radius) {
 }
 
 template <class G> double conjugate_within(const G &g, double w, double x) {
-    return is_unpenalised_side(g.conjugate_domain(), w) ? bounded_support(g, w, radius_of(x)) : g.conjugate(w);
+    const double conjugate = g.conjugate(w);
+    if (conjugate < infinity) return conjugate; // nearly always
+    return is_unpenalised_side(g.conjugate_domain(), w) ? bounded_support(g, w, radius_of(x)) : conjugate;
 }
 
 /// The largest s in [0, limit] that keeps s w inside the domain of g*, where scaling can.

@@ -4,6 +4,14 @@
 
 namespace spdc {
 
+namespace {
+
+/// Zeros of dense data stay out; explicit ones of sparse data are few and harmless.
+template <class Value> bool is_entry(const CsrRow<Value> &, std::int64_t) { return true; }
+template <class Value> bool is_entry(const DenseRow<Value> &row, std::int64_t p) { return row.values[p] != 0; }
+
+} // namespace
+
 template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem) {
     const auto features = static_cast<std::size_t>(problem.features());
     offsets_.assign(static_cast<std::size_t>(problem.dimension()) + 1, 0);
@@ -12,7 +20,7 @@ template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem)
             for (std::int64_t i = 0; i < matrix.rows(); ++i) {
                 const auto row = matrix.row(i);
                 for (std::int64_t p = 0; p < row.size(); ++p) {
-                    offsets_[static_cast<std::size_t>(row.column(p)) + 1] += row.value(p) != 0;
+                    offsets_[static_cast<std::size_t>(row.column(p)) + 1] += is_entry(row, p);
                 }
             }
         },
@@ -27,7 +35,7 @@ template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem)
             for (std::int64_t i = 0; i < matrix.rows(); ++i) {
                 const auto row = matrix.row(i);
                 for (std::int64_t p = 0; p < row.size(); ++p) {
-                    if (row.value(p) == 0) continue;
+                    if (!is_entry(row, p)) continue;
                     const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(row.column(p))]++);
                     rows_[place] = static_cast<std::int32_t>(i);
                     values_[place] = static_cast<Value>(row.value(p));

@@ -10,7 +10,7 @@
 
 namespace spdc {
 
-/// A copy of the data by columns, without explicit zeros; the intercept's column of ones comes last where there is one. Rows
+/// A copy of the data by columns, without the zeros of dense data; the intercept's column of ones comes last where there is one. Rows
 /// ascend inside a column. Made in two passes over the rows: count, then fill.
 template <class Value> class ColumnMatrix {
   public:

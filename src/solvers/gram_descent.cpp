@@ -62,7 +62,9 @@ bool GramDescent<Value>::include(std::span<const std::int32_t> features, const C
         list_.push_back(j);
     }
     if (list_.size() == first) return true;
-    if (list_.size() <= most_features && count_rows(first) <= worth) {
+    const std::int64_t products = list_.size() <= most_features ? count_rows(first) : 0;
+    if (list_.size() <= most_features && products <= worth) {
+        touched_ += products / 2;
         collect_rows(first);
         grow(first, h);
         return true;
@@ -119,27 +121,27 @@ template <class Value> void GramDescent<Value>::grow(std::size_t first, const Cu
     reserve(count);
     diagonal_.resize(count);
     moves_.resize(count, 0);
-    std::int64_t products = 0;
     for (std::size_t k = 0; k < count; ++k) {
+        if (k == first) ends_.assign(offsets_.begin(), offsets_.end() - 1); // from here on half is enough: G is symmetric
         sum_.assign(added, 0.0);
+        double *const sum = sum_.data();
         const auto column = columns_.column(list_[k]);
-        const auto last = static_cast<std::int32_t>(k < first ? added : k - first + 1); // half of what is new by new
         for (std::int64_t p = 0; p < column.size(); ++p) {
             const std::size_t i = at(column.column(p));
             const double a = column.value(p) * h[i];
-            const RowEntry *e = entries_.data() + offsets_[i];
-            const RowEntry *const end = entries_.data() + offsets_[i + 1];
-            products += end - e;
-            for (; e != end && e->place < last; ++e) sum_[at(e->place)] += a * static_cast<double>(e->value);
+            const RowEntry *const end = entries_.data() + (k < first ? offsets_[i + 1] : ++ends_[i]);
+            for (const RowEntry *e = entries_.data() + offsets_[i]; e != end; ++e) {
+                sum[e->place] += a * static_cast<double>(e->value);
+            }
         }
-        for (std::size_t m = 0; m < at(last); ++m) {
+        const std::size_t last = k < first ? added : k - first + 1;
+        for (std::size_t m = 0; m < last; ++m) {
             gram_[k * stride_ + first + m] = gram_[(first + m) * stride_ + k] = sum_[m];
         }
         if (k >= first) diagonal_[k] = sum_[k - first];
         touched_ += column.size();
     }
     for (std::size_t i = 0; i < count_.size(); ++i) count_[i] += static_cast<std::int32_t>(offsets_[i + 1] - offsets_[i]);
-    touched_ += products / 2;
 }
 
 template <class Value>
@@ -210,7 +212,7 @@ template <class Value> SweepResult GramDescent<Value>::sweep() noexcept {
         for (std::size_t m = 0; m < count; ++m) q[m] += move * row[m];
         ++moved;
     }
-    touched_ += moved * static_cast<std::int64_t>(count) / 4;
+    touched_ += moved * static_cast<std::int64_t>(count) / 8;
     return result;
 }
 
