@@ -1,5 +1,8 @@
 #include "gram_descent.h"
 
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
 #include <algorithm>
 #include <numeric>
 
@@ -178,9 +181,15 @@ template <class Value> SweepResult GramDescent<Value>::minimize(SweepResult &tar
     const SweepResult first = sweep();
     target.widen(first, reduction);
     bool reached = first.within(target);
+    int next_solve = std::max(20, static_cast<int>(list_.size() / 2)); // a Cholesky factor costs about half a sweep per feature
     for (int count = 1; !reached && count < most_sweeps; ++count) {
         remember();
-        if (remembered_ > anderson_memory) extrapolate();
+        if (count == next_solve) {
+            solve_face();
+            next_solve = 2 * count;
+        } else if (remembered_ > anderson_memory) {
+            extrapolate();
+        }
         reached = sweep().within(target);
     }
     return first;
@@ -242,6 +251,47 @@ template <class Value> void GramDescent<Value>::extrapolate() {
         q_ = q;
     }
     remembered_ = 0;
+    remember();
+}
+
+// Newton's step among the coordinates that are neither 0 nor at a bound, as far as none of them gets there: what sweeps take
+// long for when features are nearly dependent.
+template <class Value> void GramDescent<Value>::solve_face() {
+    std::vector<std::size_t> face;
+    for (std::size_t k = 0; k < list_.size(); ++k) {
+        const Box g = penalties_[list_[k]];
+        const bool is_inside = g.bounds.lower < x_[k] && x_[k] < g.bounds.upper && (x_[k] != 0 || g.l1 == 0);
+        if (moves_[k] && diagonal_[k] > 0 && is_inside) face.push_back(k);
+    }
+    const auto size = static_cast<Eigen::Index>(face.size());
+    Eigen::MatrixXd matrix(size, size);
+    Eigen::VectorXd move(size);
+    for (Eigen::Index a = 0; a < size; ++a) {
+        const std::size_t k = face[at(a)];
+        const Box g = penalties_[list_[k]];
+        for (Eigen::Index b = 0; b < size; ++b) matrix(b, a) = gram_[k * stride_ + face[at(b)]];
+        matrix(a, a) += g.l2 + 1e-13 * diagonal_[k]; // dependent columns
+        move[a] = -(q_[k] + g.l2 * x_[k] + (x_[k] > 0 ? g.l1 : -g.l1));
+    }
+    move = matrix.llt().solve(move).eval();
+    touched_ += size * size * size / 30;
+    remembered_ = 0;
+    if (!move.allFinite()) return remember();
+    double step = 1;
+    for (Eigen::Index a = 0; a < size; ++a) {
+        const std::size_t k = face[at(a)];
+        const Box g = penalties_[list_[k]];
+        const double low = x_[k] > 0 && g.l1 > 0 ? 0.0 : g.bounds.lower, high = x_[k] < 0 && g.l1 > 0 ? 0.0 : g.bounds.upper;
+        if (x_[k] + step * move[a] < low) step = (low - x_[k]) / move[a];
+        if (x_[k] + step * move[a] > high) step = (high - x_[k]) / move[a];
+    }
+    for (Eigen::Index a = 0; a < size; ++a) {
+        const std::size_t k = face[at(a)];
+        const double before = x_[k];
+        x_[k] = penalties_[list_[k]].bounds.clip(before + step * move[a]);
+        const double *const row = gram_.data() + k * stride_;
+        for (std::size_t m = 0; m < q_.size(); ++m) q_[m] += (x_[k] - before) * row[m];
+    }
     remember();
 }
 

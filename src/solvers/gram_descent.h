@@ -50,6 +50,7 @@ template <class Value> class GramDescent {
     SweepResult sweep() noexcept;
     void remember();
     void extrapolate();
+    void solve_face();
 
     const ColumnMatrix<Value> &columns_;
     const Penalties &penalties_;

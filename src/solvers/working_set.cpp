@@ -35,12 +35,34 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr std::int64_t round_entries = 20'000'000; // advance() ends a round that touches more than this: some 50 ms
 
-/// phi'' from a phi' that is known: no second exponential.
-template <class L> double curvature_at(const L &loss, double z, double y, double b) {
-    if constexpr (std::is_same_v<L, Logistic>) return std::fabs(y) * (1 - std::fabs(y));
-    if constexpr (std::is_same_v<L, Poisson>) return y + b;
-    return loss.curvature(z, b);
-}
+/// A loss as Newton steps want it. One with kinks is rounded: max_y y z - phi*(y) - (gamma/2) y^2 touches it from below.
+template <class L> struct RoundedLoss {
+    const L &loss;
+    double gamma; // 0: as it is
+
+    double derivative(double z, double b) const {
+        return gamma > 0 ? loss.dual_prox(z, 0, 1 / gamma, b) : loss.derivative(z, b);
+    }
+    double value(double z, double b) const {
+        if (gamma == 0) return loss.value(z, b);
+        const double y = derivative(z, b);
+        return y * (z - 0.5 * gamma * y) - loss.conjugate(y, b);
+    }
+    /// From the derivative y, which is known: no second exponential.
+    double curvature(double z, double y, double b) const {
+        if constexpr (std::is_same_v<L, Logistic>) return std::fabs(y) * (1 - std::fabs(y));
+        if constexpr (std::is_same_v<L, Poisson>) return y + b;
+        if (gamma == 0) return loss.curvature(z, b);
+        const Interval domain = loss.domain(b);
+        return y != 0 && domain.lower < y && y < domain.upper ? 1 / gamma : 0;
+    }
+    /// The largest there is; 0 when there is no bound.
+    double largest_curvature() const {
+        return gamma > 0 ? 1 / gamma : (loss.gamma() > 0 ? 1 / loss.gamma() : 0);
+    }
+};
+
+bool has_kinks(const AnyLoss &loss) { return loss.gamma() == 0 && loss.lipschitz() < infinity; }
 
 template <class Value> class WorkingSetMethod final : public Method {
   public:
@@ -71,6 +93,10 @@ template <class Value> class WorkingSetMethod final : public Method {
     double slope_of_penalty() const;
     double change_of_penalty(double t) const;
     double loss_at(double t) const;
+    template <class Visit> void with_loss(Visit &&visit) const {
+        std::visit([&](const auto &loss) { visit(RoundedLoss<std::remove_cvref_t<decltype(loss)>>{loss, rounding_}); },
+                   problem_.loss().variant());
+    }
     double weight(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)) * inverse_n_; }
 
     const Problem &problem_;
@@ -78,6 +104,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     const ColumnMatrix<Value> columns_;
     QuadraticModel<Value> model_;
     const bool is_quadratic_;
+    const double tolerated_drift_; // of the curvatures before a Gram matrix is thrown away
     const double inverse_n_;
     std::int64_t d_;
     std::vector<double> x_, z_, y_, dz_, u_, norm_, curvatures_, trial_, before_;
@@ -88,6 +115,8 @@ template <class Value> class WorkingSetMethod final : public Method {
     bool y_is_current_ = false;
     bool u_is_lost_ = true;
     double penalty_ = 0, gap_ = infinity, size_ = 1; // at the last look; size: of the objective
+    double rounding_ = 0;                            // gamma of a loss with kinks
+    double gap_of_set_ = infinity;                   // gap_, but of the rounded loss
     double reference_ = 0;                           // the objective that the driver knows
     double floor_ = 1e-3;                            // of the curvatures, in units of the largest
     double unrest_ = infinity;                       // change of the curvatures between the last steps
@@ -99,10 +128,16 @@ template <class Value>
 WorkingSetMethod<Value>::WorkingSetMethod(const Problem &problem)
     : problem_(problem), penalties_(problem), columns_(problem), model_(columns_, penalties_, problem.rows()),
       is_quadratic_(std::holds_alternative<Squared>(problem.loss().variant())),
+      // a curvature that jumps between 0 and its largest is right or useless
+      tolerated_drift_(problem.loss().name() == Logistic::name || problem.loss().name() == Poisson::name ? 0.1 : 1e-6),
       inverse_n_(1 / static_cast<double>(problem.rows())), d_(problem.dimension()), x_(at(d_), 0.0),
       z_(at(problem.rows()), 0.0), y_(z_.size()), dz_(z_.size()), u_(at(d_)) {
     if (problem.intercept() == Intercept::free) x_.back() = best_shift(problem, z_);
     predict();
+    if (has_kinks(problem.loss())) {
+        for (std::size_t i = 0; i < z_.size(); ++i) rounding_ += weight(i) * std::fabs(z_[i] - problem.targets()[i]);
+        if (rounding_ == 0) rounding_ = 1e-3;
+    }
     differentiate();
 }
 
@@ -145,11 +180,9 @@ template <class Value> void WorkingSetMethod<Value>::predict() {
 
 template <class Value> void WorkingSetMethod<Value>::differentiate() {
     const auto b = problem_.targets();
-    std::visit(
-        [&](const auto &loss) {
-            for (std::size_t i = 0; i < y_.size(); ++i) y_[i] = loss.derivative(z_[i], b[i]);
-        },
-        problem_.loss().variant());
+    with_loss([&](const auto &loss) {
+        for (std::size_t i = 0; i < y_.size(); ++i) y_[i] = loss.derivative(z_[i], b[i]);
+    });
     y_is_current_ = true;
 }
 
@@ -174,7 +207,7 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     screen(scale);
     choose_set();
     has_set_ = true;
-    u_is_lost_ = false;
+    u_is_lost_ = !y_is_current_;
     steps_in_set_ = 0;
 }
 
@@ -191,16 +224,17 @@ template <class Value> double WorkingSetMethod<Value>::feasible_scale() const {
 }
 
 template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
-    double losses = 0, conjugates = 0, support = 0;
-    std::visit(
-        [&](const auto &loss) {
-            const auto b = problem_.targets();
-            for (std::size_t i = 0; i < y_.size(); ++i) {
-                losses += weight(i) * loss.value(z_[i], b[i]);
-                conjugates += weight(i) * loss.conjugate(scale * y_[i], b[i]);
-            }
-        },
-        problem_.loss().variant());
+    double losses = 0, conjugates = 0, squares = 0, rounded = 0, support = 0;
+    with_loss([&](const auto &rounded_loss) {
+        const auto b = problem_.targets();
+        for (std::size_t i = 0; i < y_.size(); ++i) {
+            losses += weight(i) * rounded_loss.loss.value(z_[i], b[i]);
+            conjugates += weight(i) * rounded_loss.loss.conjugate(scale * y_[i], b[i]);
+            if (rounding_ == 0) continue;
+            rounded += weight(i) * rounded_loss.value(z_[i], b[i]);
+            squares += weight(i) * scale * scale * y_[i] * y_[i];
+        }
+    });
     penalty_ = 0;
     for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
@@ -216,6 +250,12 @@ template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
     const double primal = losses + penalty_, dual = -conjugates - support;
     gap_ = std::max(primal - dual, 0.0);
     size_ = std::max({std::fabs(primal), std::fabs(dual), 1e-300});
+    gap_of_set_ = gap_;
+    if (rounding_ == 0) return;
+    gap_of_set_ = std::max(rounded + penalty_ - dual + 0.5 * rounding_ * squares, 0.0);
+    if (gap_of_set_ > 0.2 * gap_) return;
+    rounding_ = std::max(0.2 * rounding_, 1e-14); // the rounding is most of the gap
+    y_is_current_ = false;
 }
 
 // Gap-safe screening (Ndiaye, Fercoq, Gramfort and Salmon 2017): D is gamma/n-strongly concave, so the optimal y lies in a ball
@@ -256,7 +296,7 @@ template <class Value> void WorkingSetMethod<Value>::set_up_model() {
     if (is_quadratic_ && model_.h().same > 0) return; // set up for good
     if (!is_quadratic_ || !problem_.importance().empty()) {
         const double drift = find_curvatures();
-        if (model_.used_gram() && drift < 0.1) return;
+        if (model_.used_gram() && drift < tolerated_drift_) return;
         model_.h().rows = curvatures_;
     }
     model_.h().same = inverse_n_;
@@ -270,25 +310,20 @@ template <class Value> double WorkingSetMethod<Value>::find_curvatures() {
     const bool is_first = curvatures_.empty();
     curvatures_.resize(y_.size());
     double drift = 0, unrest = 0, sum = 0;
-    std::visit(
-        [&](const auto &loss) {
-            double largest = 1 / loss.gamma();
-            if (loss.gamma() == 0) {
-                largest = 0;
-                for (std::size_t i = 0; i < y_.size(); ++i) {
-                    largest = std::max(largest, curvature_at(loss, z_[i], y_[i], b[i]));
-                }
-            }
-            const double floor = is_quadratic_ ? 0 : floor_ * largest;
-            for (std::size_t i = 0; i < y_.size(); ++i) {
-                const double h = (curvature_at(loss, z_[i], y_[i], b[i]) + floor) * weight(i);
-                unrest += std::fabs(h - curvatures_[i]);
-                drift += old.empty() ? 0.0 : std::fabs(h - old[i]);
-                sum += h;
-                curvatures_[i] = h;
-            }
-        },
-        problem_.loss().variant());
+    with_loss([&](const auto &loss) {
+        double largest = loss.largest_curvature();
+        for (std::size_t i = 0; loss.largest_curvature() == 0 && i < y_.size(); ++i) {
+            largest = std::max(largest, loss.curvature(z_[i], y_[i], b[i]));
+        }
+        const double floor = is_quadratic_ ? 0 : floor_ * largest;
+        for (std::size_t i = 0; i < y_.size(); ++i) {
+            const double h = (loss.curvature(z_[i], y_[i], b[i]) + floor) * weight(i);
+            unrest += std::fabs(h - curvatures_[i]);
+            drift += old.empty() ? 0.0 : std::fabs(h - old[i]);
+            sum += h;
+            curvatures_[i] = h;
+        }
+    });
     unrest_ = is_first ? infinity : unrest / sum;
     return is_first ? infinity : drift / sum;
 }
@@ -305,8 +340,9 @@ template <class Value> void WorkingSetMethod<Value>::differentiate_set() {
 /// One model and its minimiser; true when the set is solved as well as the gap asks.
 template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     // of the gap that may be left in the set: sets are far from right at first, later a look costs more than sweeps
-    const double share = gap_ > 0.1 * size_ ? 0.1 : 0.01;
-    const SweepResult target{0.1 * share * gap_, share * gap_ / std::max(penalty_, 1e-3 * size_)};
+    const double share = gap_of_set_ > 0.1 * size_ ? 0.1 : 0.01;
+    const double left = share * gap_of_set_;
+    const SweepResult target{0.1 * left, left / std::max(penalty_, 1e-3 * size_)};
     set_up_model();
     if (u_is_lost_) differentiate_set();
     u_is_lost_ = true;
@@ -343,11 +379,9 @@ double WorkingSetMethod<Value>::change_of_penalty(double t) const {
 template <class Value> double WorkingSetMethod<Value>::loss_at(double t) const {
     double sum = 0;
     const auto b = problem_.targets();
-    std::visit(
-        [&](const auto &loss) {
-            for (std::size_t i = 0; i < b.size(); ++i) sum += weight(i) * loss.value(z_[i] + t * dz_[i], b[i]);
-        },
-        problem_.loss().variant());
+    with_loss([&](const auto &loss) {
+        for (std::size_t i = 0; i < b.size(); ++i) sum += weight(i) * loss.value(z_[i] + t * dz_[i], b[i]);
+    });
     return sum;
 }
 
@@ -381,15 +415,13 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
     trial_.resize(z_.size());
     double slope = change_of_penalty(1), end_slope = slope_of_penalty();
     const auto b = problem_.targets();
-    std::visit(
-        [&](const auto &loss) {
-            for (std::size_t i = 0; i < dz_.size(); ++i) {
-                trial_[i] = loss.derivative(z_[i] + dz_[i], b[i]);
-                slope += weight(i) * y_[i] * dz_[i];
-                end_slope += weight(i) * trial_[i] * dz_[i];
-            }
-        },
-        problem_.loss().variant());
+    with_loss([&](const auto &loss) {
+        for (std::size_t i = 0; i < dz_.size(); ++i) {
+            trial_[i] = loss.derivative(z_[i] + dz_[i], b[i]);
+            slope += weight(i) * y_[i] * dz_[i];
+            end_slope += weight(i) * trial_[i] * dz_[i];
+        }
+    });
     double t = 1;
     if (!(end_slope <= 0)) {
         const double start = loss_at(0);
