@@ -52,7 +52,7 @@ TEST(WorkingSet, FindsTheOptimumOfThePapersMethod) {
                     const Dataset data = tiny_dataset({.task = loss.task(), .rows = 40, .weighted = weighted});
                     const Problem problem(data, loss, penalty.regularizer,
                                           options_for(penalty, intercept, data.features()));
-                    const Result fast = solve_to(problem, WorkingSet{}, loss.gamma()==0&&loss.lipschitz()<infinity?1e-6:1e-9);
+                    const Result fast = solve_to(problem, WorkingSet{}, loss.gamma()==0&&loss.lipschitz()<infinity?1e-8:1e-10);
                     EXPECT_TRUE(fast.converged()) << to_string(fast.stop_reason) << fast.worst().relative_gap << " passes "
                                                   << fast.passes;
                 }

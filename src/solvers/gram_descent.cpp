@@ -213,7 +213,8 @@ template <class Value> SweepResult GramDescent<Value>::sweep() noexcept {
     std::int64_t moved = 0;
     for (std::size_t k = 0; k < count; ++k) {
         if (!moves_[k] || diagonal_[k] == 0) continue;
-        const double after = coordinate_step(penalties_[list_[k]], x_[k], q[k], diagonal_[k], result);
+        const Box g = penalties_[list_[k]];
+        const double after = coordinate_step(g, penalties_.unit(g), x_[k], q[k], diagonal_[k], result);
         const double move = after - x_[k];
         if (move == 0) continue;
         x_[k] = after;

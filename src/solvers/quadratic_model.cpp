@@ -128,7 +128,8 @@ SweepResult QuadraticModel<Value>::sweep_rows(std::span<const std::int32_t> list
         if (c == 0) continue; // an empty column
         touched_ += column.size();
         const double before = x[at(j)];
-        const double after = coordinate_step(penalties_[j], before, dot(column, r), c, result);
+        const Box g = penalties_[j];
+        const double after = coordinate_step(g, penalties_.unit(g), before, dot(column, r), c, result);
         if (after == before) continue;
         x[at(j)] = after;
         touched_ += column.size();

@@ -20,6 +20,8 @@ class Penalties {
         if (j == features_) return intercept_;
         return factors_.empty() ? feature_ : feature_.scaled(factors_[static_cast<std::size_t>(j)]);
     }
+    /// What a derivative's excess is measured in: l1_j, or the features' l1 where the coordinate has none; 0 without l1.
+    double unit(const Box &g) const noexcept { return g.l1 > 0 ? g.l1 : feature_.l1; }
 
   private:
     std::int64_t features_;
@@ -46,7 +48,7 @@ inline double slack(const Interval &range, double w) noexcept { return std::min(
 /// What a sweep over coordinates found. A sweep at the optimum finds zeros.
 struct SweepResult {
     double decrease = 0;  // of the model, a lower bound
-    double violation = 0; // largest excess of a derivative over l1, in units of l1
+    double violation = 0; // largest excess of a derivative over l1, in its unit
 
     bool within(const SweepResult &target) const noexcept {
         return decrease <= target.decrease && violation <= target.violation;
@@ -58,13 +60,14 @@ struct SweepResult {
     }
 };
 
-/// The minimiser of derivative (x - before) + (c/2)(x - before)^2 + g(x); what it gains goes to `result`.
-inline double coordinate_step(const Box &g, double before, double derivative, double c, SweepResult &result) noexcept {
+/// The minimiser of derivative (x - before) + (c/2)(x - before)^2 + g(x); what it gains goes to `result`, excess in `unit`.
+inline double coordinate_step(const Box &g, double unit, double before, double derivative, double c,
+                              SweepResult &result) noexcept {
     const double after = g.bounds.clip(soft_threshold(c * before - derivative, g.l1) / (c + g.l2));
     const double move = after - before;
     if (move == 0) return before;
     result.decrease += 0.5 * (c + g.l2) * move * move;
-    if (g.l1 > 0) result.violation = std::max(result.violation, c * std::fabs(move) / g.l1);
+    if (unit > 0) result.violation = std::max(result.violation, c * std::fabs(move) / unit);
     return after;
 }
 

@@ -104,7 +104,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     const ColumnMatrix<Value> columns_;
     QuadraticModel<Value> model_;
     const bool is_quadratic_;
-    const double tolerated_drift_; // of the curvatures before a Gram matrix is thrown away
+    const bool is_curved_; // the curvature changes smoothly; else it jumps between 0 and its largest
     const double inverse_n_;
     std::int64_t d_;
     std::vector<double> x_, z_, y_, dz_, u_, norm_, curvatures_, trial_, before_;
@@ -128,8 +128,7 @@ template <class Value>
 WorkingSetMethod<Value>::WorkingSetMethod(const Problem &problem)
     : problem_(problem), penalties_(problem), columns_(problem), model_(columns_, penalties_, problem.rows()),
       is_quadratic_(std::holds_alternative<Squared>(problem.loss().variant())),
-      // a curvature that jumps between 0 and its largest is right or useless
-      tolerated_drift_(problem.loss().name() == Logistic::name || problem.loss().name() == Poisson::name ? 0.1 : 1e-6),
+      is_curved_(problem.loss().name() == Logistic::name || problem.loss().name() == Poisson::name),
       inverse_n_(1 / static_cast<double>(problem.rows())), d_(problem.dimension()), x_(at(d_), 0.0),
       z_(at(problem.rows()), 0.0), y_(z_.size()), dz_(z_.size()), u_(at(d_)) {
     if (problem.intercept() == Intercept::free) x_.back() = best_shift(problem, z_);
@@ -224,7 +223,7 @@ template <class Value> double WorkingSetMethod<Value>::feasible_scale() const {
 }
 
 template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
-    double losses = 0, conjugates = 0, squares = 0, rounded = 0, support = 0;
+    double losses = 0, conjugates = 0, squares = 0, rounded = 0, support = 0, unbalanced = 0;
     with_loss([&](const auto &rounded_loss) {
         const auto b = problem_.targets();
         for (std::size_t i = 0; i < y_.size(); ++i) {
@@ -245,8 +244,11 @@ template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
             support += g.conjugate(w);
         } else if (g.bounds.lower == 0 || g.bounds.upper == 0) { // what the certificate charges for a side without penalty
             support += 10 * std::max(1.0, std::fabs(x)) * std::fabs(w);
-        } // a free coordinate costs nothing: the certificate balances it
+        } else if (penalties_.unit(g) > 0) { // free: the certificate balances it, which moves the others about as much
+            unbalanced = std::max(unbalanced, std::fabs(w) / penalties_.unit(g));
+        }
     }
+    support += unbalanced * penalty_;
     const double primal = losses + penalty_, dual = -conjugates - support;
     gap_ = std::max(primal - dual, 0.0);
     size_ = std::max({std::fabs(primal), std::fabs(dual), 1e-300});
@@ -296,7 +298,7 @@ template <class Value> void WorkingSetMethod<Value>::set_up_model() {
     if (is_quadratic_ && model_.h().same > 0) return; // set up for good
     if (!is_quadratic_ || !problem_.importance().empty()) {
         const double drift = find_curvatures();
-        if (model_.used_gram() && drift < tolerated_drift_) return;
+        if (model_.used_gram() && drift < (is_curved_ ? 0.1 : 1e-6)) return;
         model_.h().rows = curvatures_;
     }
     model_.h().same = inverse_n_;
@@ -354,7 +356,7 @@ template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     }
     before_.resize(set_.size());
     for (std::size_t k = 0; k < set_.size(); ++k) before_[k] = x_[at(set_[k])];
-    const double reduction = 0.1;
+    const double reduction = is_curved_ ? 0.1 : 1e-3; // a model that may be exact is worth solving
     const SweepResult first = model_.minimize(set_, x_, u_, target, reduction, budget);
     const bool is_whole = search_line();
     return (is_whole && model_.reached() && reduction * first.violation <= target.violation &&
