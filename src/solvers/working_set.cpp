@@ -74,7 +74,8 @@ template <class Value> class WorkingSetMethod final : public Method {
     }
     void point(std::vector<double> &x, std::vector<double> &y) override;
     void certified(const Certifier &certifier) override;
-    double estimated_gap() const override { return 2 * gap_ / size_ * reference_; }
+    /// The driver compares with twice the tolerance times the objective it knows; this guess needs no such margin.
+    double estimated_gap() const override { return 2 * std::max(gap_ / size_, 1e-300) * reference_; }
     std::int64_t coordinates_touched() const override { return touched_ + model_.touched(); }
 
   private:
@@ -356,7 +357,8 @@ template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     }
     before_.resize(set_.size());
     for (std::size_t k = 0; k < set_.size(); ++k) before_[k] = x_[at(set_[k])];
-    const double reduction = is_curved_ ? 0.1 : 1e-3; // a model that may be exact is worth solving
+    // a model that may be exact is worth solving
+    const double reduction = is_curved_ || gap_of_set_ > 0.01 * size_ ? 0.1 : 1e-3;
     const SweepResult first = model_.minimize(set_, x_, u_, target, reduction, budget);
     const bool is_whole = search_line();
     return (is_whole && model_.reached() && reduction * first.violation <= target.violation &&
