@@ -22,8 +22,8 @@ Result solve_to(const Problem &problem, const AnySolver &solver, double toleranc
 
 void expect_certified(const Problem &problem, double tolerance, double passes = 10000) {
     const Result result = solve_to(problem, WorkingSet{}, tolerance, passes);
-    EXPECT_TRUE(result.converged()) << to_string(result.stop_reason) << " at " << result.worst().relative_gap << " after "
-                                    << result.passes << " passes";
+    EXPECT_TRUE(result.converged()) << to_string(result.stop_reason) << " at " << result.worst().relative_gap
+                                    << " after " << result.passes << " passes";
 }
 
 bool has_kinks(const AnyLoss &loss) { return loss.gamma() == 0 && loss.lipschitz() < infinity; }
@@ -98,7 +98,8 @@ TEST(WorkingSet, TheZeroModelTakesNoWork) {
             const Result result = solve_to(problem, WorkingSet{}, 1e-8);
             EXPECT_TRUE(result.converged());
             EXPECT_EQ(result.trace.size(), 1U); // the first certificate is the last
-            for (const double weight : result.weights) EXPECT_EQ(weight, 0);
+            for (const double weight : result.weights)
+                EXPECT_EQ(weight, 0);
         }
     }
 }
@@ -119,7 +120,8 @@ TEST(WorkingSet, LeavesMostWeightsAtZeroOnWideData) {
 }
 
 TEST(WorkingSet, CertifiesTallData) {
-    for (const AnyLoss &loss : {AnyLoss(Squared{}), AnyLoss(Logistic{}), AnyLoss(SmoothedHinge{}), AnyLoss(Poisson{})}) {
+    for (const AnyLoss &loss :
+         {AnyLoss(Squared{}), AnyLoss(Logistic{}), AnyLoss(SmoothedHinge{}), AnyLoss(Poisson{})}) {
         for (const Storage storage : {Storage::csr_float, Storage::dense_double}) {
             SCOPED_TRACE(std::string(loss.name()));
             const Dataset data = tiny_dataset({.task = loss.task(), .rows = 3000, .columns = 12}, storage);
@@ -152,7 +154,8 @@ TEST(WorkingSet, TakesDuplicateConstantEmptyAndUnscaledColumns) {
             SCOPED_TRACE(name + ", intercept " + std::string(to_string(intercept)));
             ProblemOptions options;
             options.intercept = intercept;
-            for (const AnyRegularizer &g : {AnyRegularizer(ElasticNet{0.01, 0}), AnyRegularizer(ElasticNet{0.01, 1e-4})}) {
+            for (const AnyRegularizer &g :
+                 {AnyRegularizer(ElasticNet{0.01, 0}), AnyRegularizer(ElasticNet{0.01, 1e-4})}) {
                 expect_certified({as_dataset(troublesome_data(loss.task())), loss, g, options}, 1e-8);
             }
         }
@@ -164,7 +167,8 @@ TEST(WorkingSet, SolvesNonNegativeLeastSquaresWithoutL1) {
     const Problem problem(data, Squared{}, Box{0, 0, {0, 2}});
     const Result result = solve_to(problem, WorkingSet{}, 1e-9);
     EXPECT_TRUE(result.converged());
-    for (const double weight : result.weights) EXPECT_TRUE(0 <= weight && weight <= 2);
+    for (const double weight : result.weights)
+        EXPECT_TRUE(0 <= weight && weight <= 2);
 }
 
 TEST(WorkingSet, GivesTheSameBitsForAnyNumberOfThreads) {
@@ -187,7 +191,8 @@ TEST(ColumnMatrix, HoldsWhatTheRowsHold) {
     for (const Storage storage : all_storages) {
         for (const Intercept intercept : {Intercept::none, Intercept::free}) {
             TinyData data = tiny_data({.rows = 23, .columns = 17});
-            for (auto &row : data.rows) row[3] = 0; // an empty column
+            for (auto &row : data.rows)
+                row[3] = 0; // an empty column
             ProblemOptions options;
             options.intercept = intercept;
             const Problem problem(as_dataset(data, storage), Logistic{}, L2{1}, options);

@@ -19,7 +19,8 @@ GramDescent<Value>::GramDescent(const ColumnMatrix<Value> &columns, const Penalt
     : columns_(columns), penalties_(penalties), place_(at(columns.columns()), absent), count_(at(rows), 0) {}
 
 template <class Value> void GramDescent<Value>::forget() {
-    for (const std::int32_t j : list_) place_[at(j)] = absent;
+    for (const std::int32_t j : list_)
+        place_[at(j)] = absent;
     std::fill(count_.begin(), count_.end(), 0);
     list_.clear();
     moves_.clear();
@@ -45,10 +46,12 @@ template <class Value> void GramDescent<Value>::tidy(std::span<const std::int32_
         }
         place_[at(j)] = absent;
         const auto column = columns_.column(j);
-        for (std::int64_t p = 0; p < column.size(); ++p) --count_[at(column.column(p))];
+        for (std::int64_t p = 0; p < column.size(); ++p)
+            --count_[at(column.column(p))];
     }
     for (std::size_t k = 0; k < kept; ++k) {
-        for (std::size_t m = 0; m < kept; ++m) gram_[k * stride_ + m] = gram_[from[k] * stride_ + from[m]];
+        for (std::size_t m = 0; m < kept; ++m)
+            gram_[k * stride_ + m] = gram_[from[k] * stride_ + from[m]];
         diagonal_[k] = diagonal_[from[k]];
     }
     list_.resize(kept);
@@ -72,7 +75,8 @@ bool GramDescent<Value>::include(std::span<const std::int32_t> features, const C
         grow(first, h);
         return true;
     }
-    for (std::size_t k = first; k < list_.size(); ++k) place_[at(list_[k])] = absent;
+    for (std::size_t k = first; k < list_.size(); ++k)
+        place_[at(list_[k])] = absent;
     list_.resize(first);
     return false;
 }
@@ -82,7 +86,8 @@ template <class Value> std::int64_t GramDescent<Value>::count_rows(std::size_t f
     offsets_.assign(count_.size() + 1, 0);
     for (std::size_t k = first; k < list_.size(); ++k) {
         const auto column = columns_.column(list_[k]);
-        for (std::int64_t p = 0; p < column.size(); ++p) ++offsets_[at(column.column(p))];
+        for (std::int64_t p = 0; p < column.size(); ++p)
+            ++offsets_[at(column.column(p))];
     }
     std::int64_t products = 0, end = 0;
     for (std::size_t i = 0; i < count_.size(); ++i) {
@@ -125,7 +130,8 @@ template <class Value> void GramDescent<Value>::grow(std::size_t first, const Cu
     diagonal_.resize(count);
     moves_.resize(count, 0);
     for (std::size_t k = 0; k < count; ++k) {
-        if (k == first) ends_.assign(offsets_.begin(), offsets_.end() - 1); // from here on half is enough: G is symmetric
+        if (k == first)
+            ends_.assign(offsets_.begin(), offsets_.end() - 1); // from here on half is enough: G is symmetric
         sum_.assign(added, 0.0);
         double *const sum = sum_.data();
         const auto column = columns_.column(list_[k]);
@@ -144,7 +150,8 @@ template <class Value> void GramDescent<Value>::grow(std::size_t first, const Cu
         if (k >= first) diagonal_[k] = sum_[k - first];
         touched_ += column.size();
     }
-    for (std::size_t i = 0; i < count_.size(); ++i) count_[i] += static_cast<std::int32_t>(offsets_[i + 1] - offsets_[i]);
+    for (std::size_t i = 0; i < count_.size(); ++i)
+        count_[i] += static_cast<std::int32_t>(offsets_[i + 1] - offsets_[i]);
 }
 
 template <class Value>
@@ -163,7 +170,8 @@ void GramDescent<Value>::start(std::span<const std::int32_t> set, const std::vec
     start_ = x_;
 }
 
-template <class Value> void GramDescent<Value>::join(std::span<const std::int32_t> features, const std::vector<double> &u) {
+template <class Value>
+void GramDescent<Value>::join(std::span<const std::int32_t> features, const std::vector<double> &u) {
     x_.resize(list_.size(), 0.0);
     start_.resize(list_.size(), 0.0);
     q_.resize(list_.size(), 0.0);
@@ -181,7 +189,8 @@ template <class Value> SweepResult GramDescent<Value>::minimize(SweepResult &tar
     const SweepResult first = sweep();
     target.widen(first, reduction);
     bool reached = first.within(target);
-    int next_solve = std::max(20, static_cast<int>(list_.size() / 2)); // a Cholesky factor costs about half a sweep per feature
+    int next_solve =
+        std::max(20, static_cast<int>(list_.size() / 2)); // a Cholesky factor costs about half a sweep per feature
     for (int count = 1; !reached && count < most_sweeps; ++count) {
         remember();
         if (count == next_solve) {
@@ -219,7 +228,8 @@ template <class Value> SweepResult GramDescent<Value>::sweep() noexcept {
         if (move == 0) continue;
         x_[k] = after;
         const double *const row = gram_.data() + k * stride_;
-        for (std::size_t m = 0; m < count; ++m) q[m] += move * row[m];
+        for (std::size_t m = 0; m < count; ++m)
+            q[m] += move * row[m];
         ++moved;
     }
     touched_ += moved * static_cast<std::int64_t>(count) / 8;
@@ -270,7 +280,8 @@ template <class Value> void GramDescent<Value>::solve_face() {
     for (Eigen::Index a = 0; a < size; ++a) {
         const std::size_t k = face[at(a)];
         const Box g = penalties_[list_[k]];
-        for (Eigen::Index b = 0; b < size; ++b) matrix(b, a) = gram_[k * stride_ + face[at(b)]];
+        for (Eigen::Index b = 0; b < size; ++b)
+            matrix(b, a) = gram_[k * stride_ + face[at(b)]];
         matrix(a, a) += g.l2 + 1e-13 * diagonal_[k]; // dependent columns
         move[a] = -(q_[k] + g.l2 * x_[k] + (x_[k] > 0 ? g.l1 : -g.l1));
     }
@@ -282,7 +293,8 @@ template <class Value> void GramDescent<Value>::solve_face() {
     for (Eigen::Index a = 0; a < size; ++a) {
         const std::size_t k = face[at(a)];
         const Box g = penalties_[list_[k]];
-        const double low = x_[k] > 0 && g.l1 > 0 ? 0.0 : g.bounds.lower, high = x_[k] < 0 && g.l1 > 0 ? 0.0 : g.bounds.upper;
+        const double low = x_[k] > 0 && g.l1 > 0 ? 0.0 : g.bounds.lower,
+                     high = x_[k] < 0 && g.l1 > 0 ? 0.0 : g.bounds.upper;
         if (x_[k] + step * move[a] < low) step = (low - x_[k]) / move[a];
         if (x_[k] + step * move[a] > high) step = (high - x_[k]) / move[a];
     }
@@ -291,7 +303,8 @@ template <class Value> void GramDescent<Value>::solve_face() {
         const double before = x_[k];
         x_[k] = penalties_[list_[k]].bounds.clip(before + step * move[a]);
         const double *const row = gram_.data() + k * stride_;
-        for (std::size_t m = 0; m < q_.size(); ++m) q_[m] += (x_[k] - before) * row[m];
+        for (std::size_t m = 0; m < q_.size(); ++m)
+            q_[m] += (x_[k] - before) * row[m];
     }
     remember();
 }

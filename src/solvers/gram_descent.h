@@ -58,9 +58,9 @@ template <class Value> class GramDescent {
     std::vector<std::int32_t> place_; // of a feature in list_
     std::size_t stride_ = 0;
     std::vector<double> gram_, diagonal_;
-    std::vector<std::int32_t> count_;  // entries of each row in listed columns
+    std::vector<std::int32_t> count_;          // entries of each row in listed columns
     std::vector<std::int64_t> offsets_, ends_; // of the rows in entries_
-    std::vector<RowEntry> entries_;     // the columns that come in, row by row
+    std::vector<RowEntry> entries_;            // the columns that come in, row by row
     std::vector<double> x_, start_, q_, sum_;
     std::vector<std::uint8_t> moves_; // whether a listed feature may
     Past past_x_, past_q_;

@@ -37,14 +37,21 @@ SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, s
         if (reached_) return first;
     }
     used_gram_ = false;
+    const std::int64_t start = touched();
     const SweepResult first = sweep(set, x);
     target.widen(first, reduction);
     reached_ = first.within(target);
     while (!reached_ && touched() < end) {
         active_.clear();
-        std::copy_if(set.begin(), set.end(), std::back_inserter(active_), [&](std::int32_t j) { return x[at(j)] != 0; });
+        std::copy_if(set.begin(), set.end(), std::back_inserter(active_),
+                     [&](std::int32_t j) { return x[at(j)] != 0; });
         sweep_active(x, target, end);
         reached_ = sweep(set, x).within(target);
+        // what sweeps have cost by now is what a Gram matrix may cost
+        if (reached_ || !gram_.include(active_, h_, touched() - start)) continue;
+        for (const std::int32_t j : set)
+            u[at(j)] = dot(columns_.column(j), r_.data());
+        minimize_with_gram(set, x, u, target, 0);
     }
     return first;
 }
@@ -71,7 +78,8 @@ SweepResult QuadraticModel<Value>::minimize_with_gram(std::span<const std::int32
     const SweepResult first = gram_.minimize(target, reduction);
     while (true) {
         gram_.finish(x, dz_);
-        for (std::size_t i = 0; i < r_.size(); ++i) r_[i] = start_r_[i] + h_[i] * dz_[i];
+        for (std::size_t i = 0; i < r_.size(); ++i)
+            r_[i] = start_r_[i] + h_[i] * dz_[i];
         newcomers_.clear();
         std::int64_t entries = 0;
         for (const std::int32_t j : set) {
@@ -85,7 +93,8 @@ SweepResult QuadraticModel<Value>::minimize_with_gram(std::span<const std::int32
             entries += column.size();
         }
         reached_ = newcomers_.empty();
-        if (reached_ || !gram_.include(newcomers_, h_, 2 * sweeps_for_gram_ * (active_entries_ + entries))) return first;
+        if (reached_ || !gram_.include(newcomers_, h_, 2 * sweeps_for_gram_ * (active_entries_ + entries)))
+            return first;
         gram_.join(newcomers_, u);
         gram_.minimize(target, 0);
     }
@@ -93,9 +102,10 @@ SweepResult QuadraticModel<Value>::minimize_with_gram(std::span<const std::int32
 
 template <class Value>
 void QuadraticModel<Value>::sweep_active(std::vector<double> &x, const SweepResult &target, std::int64_t end) {
+    constexpr int most_sweeps = 12; // then look whether others want to move, and whether a Gram matrix pays by now
     remembered_ = 0;
     remember(x);
-    while (touched() < end && !sweep(active_, x).within(target)) {
+    for (int count = 0; count < most_sweeps && touched() < end && !sweep(active_, x).within(target); ++count) {
         remember(x);
         if (remembered_ > anderson_memory) extrapolate(x);
     }
@@ -149,12 +159,14 @@ SweepResult QuadraticModel<Value>::sweep_rows(std::span<const std::int32_t> list
 template <class Value> void QuadraticModel<Value>::remember(const std::vector<double> &x) {
     std::vector<double> &values = past_[remembered_++];
     values.resize(active_.size());
-    for (std::size_t k = 0; k < active_.size(); ++k) values[k] = x[at(active_[k])];
+    for (std::size_t k = 0; k < active_.size(); ++k)
+        values[k] = x[at(active_[k])];
 }
 
 template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<double> &x) {
     scale_.resize(active_.size());
-    for (std::size_t k = 0; k < active_.size(); ++k) scale_[k] = curvature_[at(active_[k])];
+    for (std::size_t k = 0; k < active_.size(); ++k)
+        scale_[k] = curvature_[at(active_[k])];
     const auto weights = anderson_weights(past_, scale_);
     remembered_ = 0;
     if (!weights) return remember(x);
@@ -165,7 +177,8 @@ template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<doubl
         const std::int32_t j = active_[k];
         const Box g = penalties_[j];
         double sum = 0;
-        for (std::size_t m = 0; m < anderson_memory; ++m) sum += (*weights)[m] * past_[m + 1][k];
+        for (std::size_t m = 0; m < anderson_memory; ++m)
+            sum += (*weights)[m] * past_[m + 1][k];
         sum = g.bounds.clip(sum);
         past_[0][k] = sum;
         const double before = x[at(j)];
@@ -173,10 +186,13 @@ template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<doubl
         if (sum != before) axpy(sum - before, columns_.column(j), dz_.data());
         touched_ += columns_.column(j).size();
     }
-    for (std::size_t i = 0; i < r_.size(); ++i) change += dz_[i] * (r_[i] + 0.5 * h_[i] * dz_[i]);
+    for (std::size_t i = 0; i < r_.size(); ++i)
+        change += dz_[i] * (r_[i] + 0.5 * h_[i] * dz_[i]);
     if (change < 0) {
-        for (std::size_t k = 0; k < active_.size(); ++k) x[at(active_[k])] = past_[0][k];
-        for (std::size_t i = 0; i < r_.size(); ++i) r_[i] += h_[i] * dz_[i];
+        for (std::size_t k = 0; k < active_.size(); ++k)
+            x[at(active_[k])] = past_[0][k];
+        for (std::size_t i = 0; i < r_.size(); ++i)
+            r_[i] += h_[i] * dz_[i];
     }
     remember(x);
 }

@@ -40,7 +40,8 @@ std::optional<AndersonWeights> anderson_weights(const Past &past, std::span<cons
     weights /= weights.sum();
     if (!weights.allFinite()) return {};
     AndersonWeights result;
-    for (std::size_t m = 0; m < anderson_memory; ++m) result[m] = weights[static_cast<Eigen::Index>(m)];
+    for (std::size_t m = 0; m < anderson_memory; ++m)
+        result[m] = weights[static_cast<Eigen::Index>(m)];
     return result;
 }
 

@@ -57,9 +57,7 @@ template <class L> struct RoundedLoss {
         return y != 0 && domain.lower < y && y < domain.upper ? 1 / gamma : 0;
     }
     /// The largest there is; 0 when there is no bound.
-    double largest_curvature() const {
-        return gamma > 0 ? 1 / gamma : (loss.gamma() > 0 ? 1 / loss.gamma() : 0);
-    }
+    double largest_curvature() const { return gamma > 0 ? 1 / gamma : (loss.gamma() > 0 ? 1 / loss.gamma() : 0); }
 };
 
 bool has_kinks(const AnyLoss &loss) { return loss.gamma() == 0 && loss.lipschitz() < infinity; }
@@ -70,7 +68,8 @@ template <class Value> class WorkingSetMethod final : public Method {
 
     void advance(double passes) override;
     double passes() const override {
-        return static_cast<double>(touched_ + model_.touched()) / static_cast<double>(std::max<std::int64_t>(1, columns_.entries()));
+        return static_cast<double>(touched_ + model_.touched()) /
+               static_cast<double>(std::max<std::int64_t>(1, columns_.entries()));
     }
     void point(std::vector<double> &x, std::vector<double> &y) override;
     void certified(const Certifier &certifier) override;
@@ -95,8 +94,11 @@ template <class Value> class WorkingSetMethod final : public Method {
     double change_of_penalty(double t) const;
     double loss_at(double t) const;
     template <class Visit> void with_loss(Visit &&visit) const {
-        std::visit([&](const auto &loss) { visit(RoundedLoss<std::remove_cvref_t<decltype(loss)>>{loss, rounding_}); },
-                   problem_.loss().variant());
+        std::visit(
+            [&](const auto &loss) {
+                visit(RoundedLoss<std::remove_cvref_t<decltype(loss)>>{loss, rounding_});
+            },
+            problem_.loss().variant());
     }
     double weight(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)) * inverse_n_; }
 
@@ -111,6 +113,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     std::vector<double> x_, z_, y_, dz_, u_, norm_, curvatures_, trial_, before_;
     std::vector<std::int32_t> alive_; // features that may be other than 0 at the optimum
     std::vector<std::int32_t> set_;
+    std::vector<std::uint8_t> in_set_;
     std::vector<std::pair<float, std::int32_t>> scores_;
     bool has_set_ = false;
     bool y_is_current_ = false;
@@ -118,6 +121,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     double penalty_ = 0, gap_ = infinity, size_ = 1; // at the last look; size: of the objective
     double rounding_ = 0;                            // gamma of a loss with kinks
     double gap_of_set_ = infinity;                   // gap_, but of the rounded loss
+    double last_gap_ = infinity, strictness_ = 1;    // gap_of_set_ before; tightens what a set is solved to
     double reference_ = 0;                           // the objective that the driver knows
     double floor_ = 1e-3;                            // of the curvatures, in units of the largest
     double unrest_ = infinity;                       // change of the curvatures between the last steps
@@ -135,7 +139,8 @@ WorkingSetMethod<Value>::WorkingSetMethod(const Problem &problem)
     if (problem.intercept() == Intercept::free) x_.back() = best_shift(problem, z_);
     predict();
     if (has_kinks(problem.loss())) {
-        for (std::size_t i = 0; i < z_.size(); ++i) rounding_ += weight(i) * std::fabs(z_[i] - problem.targets()[i]);
+        for (std::size_t i = 0; i < z_.size(); ++i)
+            rounding_ += weight(i) * std::fabs(z_[i] - problem.targets()[i]);
         if (rounding_ == 0) rounding_ = 1e-3;
     }
     differentiate();
@@ -181,7 +186,8 @@ template <class Value> void WorkingSetMethod<Value>::predict() {
 template <class Value> void WorkingSetMethod<Value>::differentiate() {
     const auto b = problem_.targets();
     with_loss([&](const auto &loss) {
-        for (std::size_t i = 0; i < y_.size(); ++i) y_[i] = loss.derivative(z_[i], b[i]);
+        for (std::size_t i = 0; i < y_.size(); ++i)
+            y_[i] = loss.derivative(z_[i], b[i]);
     });
     y_is_current_ = true;
 }
@@ -189,7 +195,8 @@ template <class Value> void WorkingSetMethod<Value>::differentiate() {
 template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     if (!y_is_current_) differentiate();
     std::vector<double> &weighted = dz_;
-    for (std::size_t i = 0; i < y_.size(); ++i) weighted[i] = y_[i] * weight(i);
+    for (std::size_t i = 0; i < y_.size(); ++i)
+        weighted[i] = y_[i] * weight(i);
     if (alive_.empty()) {
         alive_.resize(at(d_));
         std::iota(alive_.begin(), alive_.end(), 0);
@@ -243,7 +250,8 @@ template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
         if (std::fabs(w) <= g.l1 * (1 + 1e-12)) continue;
         if (g.conjugate_domain().contains(w)) {
             support += g.conjugate(w);
-        } else if (g.bounds.lower == 0 || g.bounds.upper == 0) { // what the certificate charges for a side without penalty
+        } else if (g.bounds.lower == 0 ||
+                   g.bounds.upper == 0) { // what the certificate charges for a side without penalty
             support += 10 * std::max(1.0, std::fabs(x)) * std::fabs(w);
         } else if (penalties_.unit(g) > 0) { // free: the certificate balances it, which moves the others about as much
             unbalanced = std::max(unbalanced, std::fabs(w) / penalties_.unit(g));
@@ -267,7 +275,8 @@ template <class Value> void WorkingSetMethod<Value>::screen(double scale) {
     const double gamma = problem_.loss().gamma();
     if (gamma == 0) return;
     double heaviest = 1;
-    for (const double w : problem_.importance()) heaviest = std::max(heaviest, w);
+    for (const double w : problem_.importance())
+        heaviest = std::max(heaviest, w);
     const double radius = std::sqrt(2 * gap_ * heaviest / gamma) * (1 + 1e-9);
     std::erase_if(alive_, [&](std::int32_t j) {
         const double w = -scale * u_[at(j)];
@@ -276,26 +285,37 @@ template <class Value> void WorkingSetMethod<Value>::screen(double scale) {
 }
 
 template <class Value> void WorkingSetMethod<Value>::choose_set() {
+    in_set_.assign(at(d_), 0);
+    for (const std::int32_t j : set_)
+        in_set_[at(j)] = 1;
     set_.clear();
     scores_.clear();
+    bool has_news = false; // a feature outside the last set that wants to leave 0
     for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
         if (x_[at(j)] != 0 || g.l1 == 0) {
             set_.push_back(j);
         } else if (norm_[at(j)] > 0) {
-            scores_.emplace_back(static_cast<float>(slack(zero_range(g), -u_[at(j)]) / norm_[at(j)]), j);
+            const double room = slack(zero_range(g), -u_[at(j)]);
+            scores_.emplace_back(static_cast<float>(room / norm_[at(j)]), j);
+            has_news = has_news || (room < 0 && !in_set_[at(j)]);
         }
     }
+    // the gap of a set that has all it needs must fall
+    strictness_ = has_news || gap_of_set_ < 0.3 * last_gap_ ? 1.0 : std::max(0.1 * strictness_, 1e-8);
+    last_gap_ = gap_of_set_;
     const std::size_t more = std::min(scores_.size(), std::max<std::size_t>(100, set_.size()));
     std::nth_element(scores_.begin(), scores_.begin() + static_cast<std::ptrdiff_t>(more), scores_.end());
-    for (std::size_t k = 0; k < more; ++k) set_.push_back(scores_[k].second);
+    for (std::size_t k = 0; k < more; ++k)
+        set_.push_back(scores_[k].second);
     std::sort(set_.begin(), set_.end());
 }
 
 template <class Value> void WorkingSetMethod<Value>::set_up_model() {
     if (!y_is_current_) differentiate();
     std::vector<double> &r = model_.r();
-    for (std::size_t i = 0; i < y_.size(); ++i) r[i] = y_[i] * weight(i);
+    for (std::size_t i = 0; i < y_.size(); ++i)
+        r[i] = y_[i] * weight(i);
     if (is_quadratic_ && model_.h().same > 0) return; // set up for good
     if (!is_quadratic_ || !problem_.importance().empty()) {
         const double drift = find_curvatures();
@@ -344,19 +364,22 @@ template <class Value> void WorkingSetMethod<Value>::differentiate_set() {
 template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     // of the gap that may be left in the set: sets are far from right at first, later a look costs more than sweeps
     const double share = gap_of_set_ > 0.1 * size_ ? 0.1 : 0.01;
-    const double left = share * gap_of_set_;
-    const SweepResult target{0.1 * left, left / std::max(penalty_, 1e-3 * size_)};
+    const double left = strictness_ * share * gap_of_set_;
+    // an excess e shrinks the dual point by 1 + e, which costs about e times the penalty and e^2 times the objective
+    const SweepResult target{0.1 * left, std::min(left / std::max(penalty_, 1e-3 * size_), std::sqrt(left / size_))};
     set_up_model();
     if (u_is_lost_) differentiate_set();
     u_is_lost_ = true;
     if (is_quadratic_) {
         model_.minimize(set_, x_, u_, target, 0, budget);
-        for (std::size_t i = 0; i < z_.size(); ++i) z_[i] = model_.r()[i] / weight(i) + problem_.targets()[i];
+        for (std::size_t i = 0; i < z_.size(); ++i)
+            z_[i] = model_.r()[i] / weight(i) + problem_.targets()[i];
         y_is_current_ = false;
         return model_.reached();
     }
     before_.resize(set_.size());
-    for (std::size_t k = 0; k < set_.size(); ++k) before_[k] = x_[at(set_[k])];
+    for (std::size_t k = 0; k < set_.size(); ++k)
+        before_[k] = x_[at(set_[k])];
     // a model that may be exact is worth solving
     const double reduction = is_curved_ || gap_of_set_ > 0.01 * size_ ? 0.1 : 1e-3;
     const SweepResult first = model_.minimize(set_, x_, u_, target, reduction, budget);
@@ -366,8 +389,7 @@ template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
            ++steps_in_set_ >= 20;
 }
 
-template <class Value>
-double WorkingSetMethod<Value>::change_of_penalty(double t) const {
+template <class Value> double WorkingSetMethod<Value>::change_of_penalty(double t) const {
     double change = 0;
     for (std::size_t k = 0; k < set_.size(); ++k) {
         const double start = before_[k], end = x_[at(set_[k])];
@@ -384,7 +406,8 @@ template <class Value> double WorkingSetMethod<Value>::loss_at(double t) const {
     double sum = 0;
     const auto b = problem_.targets();
     with_loss([&](const auto &loss) {
-        for (std::size_t i = 0; i < b.size(); ++i) sum += weight(i) * loss.value(z_[i] + t * dz_[i], b[i]);
+        for (std::size_t i = 0; i < b.size(); ++i)
+            sum += weight(i) * loss.value(z_[i] + t * dz_[i], b[i]);
     });
     return sum;
 }
@@ -439,7 +462,8 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
         double &x = x_[at(set_[k])];
         x = before_[k] + t * (x - before_[k]);
     }
-    for (std::size_t i = 0; i < dz_.size(); ++i) z_[i] += t * dz_[i];
+    for (std::size_t i = 0; i < dz_.size(); ++i)
+        z_[i] += t * dz_[i];
     if (t == 1) y_.swap(trial_);
     y_is_current_ = t == 1;
     return t == 1;
@@ -449,9 +473,10 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
 
 std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &) {
     if (std::holds_alternative<L2>(problem.regularizer().variant())) {
-        fail(ErrorKind::unsupported, fmt::format("solver {} needs an l1 penalty or bounds, which leave most weights at 0; "
-                                                 "for an l2 penalty alone take the solver spdc_fast",
-                                                 options.name));
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {} needs an l1 penalty or bounds, which leave most weights at 0; "
+                         "for an l2 penalty alone take the solver spdc_fast",
+                         options.name));
     }
     const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
                           std::holds_alternative<DenseMatrix<float>>(problem.matrix());
