@@ -9,13 +9,15 @@
 //   3. Minimise over the set: for the squared loss by coordinate descent, else by prox-Newton steps, each a quadratic model
 //      minimised by coordinate descent and followed by a line search; until what is left is small beside the gap.
 //
-// Sets and their scores are those of Massias, Gramfort and Salmon (2018); the accelerated coordinate descent is that of Bertrand
-// and Massias (2021); Newton steps follow Yuan, Ho and Lin (2012). A round costs one pass over the data, and its sweeps the
-// entries of the set's columns twice. The columns are a copy of the data, made once.
+// Sets and their scores are those of Massias, Gramfort and Salmon (2018), the accelerated coordinate descent is that of Bertrand
+// and Massias (2021), Newton steps follow Yuan, Ho and Lin (2012). The columns are a copy of the data, made once. A round costs
+// one pass over the features that screening left, and its sweeps twice the entries of the columns that move, or, through the
+// Gram matrix of those columns where that pays (quadratic_model.cpp), the square of their number.
 //
-// Different here: any convex loss, bounds, unpenalised columns and weights run through the same model; curvatures get a floor
-// that follows the line search, because the losses of the hinge and Huber kind have none in places; everything is scaled by the
-// curvature of its column, so units of features do not matter.
+// Different here: any convex loss, bounds, unpenalised columns and weights run through the same model. Gram matrices outlive
+// Newton steps while the curvatures stay about the same. Curvatures get a floor that follows the line search, because the losses
+// of the hinge and Huber kind have none in places. Losses with kinks are rounded, and the rounding shrinks with the gap: fine
+// to 1e-6, slow beyond. Everything is measured by the curvature of its column, so units of features do not matter.
 #include "column_matrix.h"
 #include "free_coordinates.h"
 #include "methods.h"
@@ -25,6 +27,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace spdc {
@@ -34,6 +37,7 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr std::int64_t round_entries = 20'000'000; // advance() ends a round that touches more than this: some 50 ms
+constexpr std::int64_t row_entries = 8;            // what the functions of a row cost, in matrix entries
 
 /// A loss as Newton steps want it. One with kinks is rounded: max_y y z - phi*(y) - (gamma/2) y^2 touches it from below.
 template <class L> struct RoundedLoss {
@@ -59,6 +63,9 @@ template <class L> struct RoundedLoss {
     /// The largest there is; 0 when there is no bound.
     double largest_curvature() const { return gamma > 0 ? 1 / gamma : (loss.gamma() > 0 ? 1 / loss.gamma() : 0); }
 };
+
+/// Neither penalised by l1 nor held at 0 by a bound: never to be left out.
+bool is_free(const Box &g) { return g.l1 == 0 && g.bounds.lower < 0 && g.bounds.upper > 0; }
 
 bool has_kinks(const AnyLoss &loss) { return loss.gamma() == 0 && loss.lipschitz() < infinity; }
 
@@ -169,6 +176,10 @@ template <class Value> void WorkingSetMethod<Value>::certified(const Certifier &
     const Certificate &now = certifier.certificate();
     reference_ = std::max(std::fabs(now.primal), std::fabs(now.dual));
     predict();
+    if (now.relative_gap > 2 * gap_ / size_) { // screening may have trusted a guess too much
+        alive_.clear();
+        has_set_ = false;
+    }
 }
 
 /// z from scratch: what the steps added up has drifted.
@@ -209,6 +220,7 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
         if (is_first) norm_[at(j)] = std::sqrt(squared_norm(column) * inverse_n_);
         touched_ += column.size();
     }
+    touched_ += row_entries * problem_.rows();
     const double scale = feasible_scale();
     measure_gap(scale);
     screen(scale);
@@ -250,10 +262,9 @@ template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
         if (std::fabs(w) <= g.l1 * (1 + 1e-12)) continue;
         if (g.conjugate_domain().contains(w)) {
             support += g.conjugate(w);
-        } else if (g.bounds.lower == 0 ||
-                   g.bounds.upper == 0) { // what the certificate charges for a side without penalty
+        } else if (!is_free(g)) { // what the certificate charges for a side without penalty
             support += 10 * std::max(1.0, std::fabs(x)) * std::fabs(w);
-        } else if (penalties_.unit(g) > 0) { // free: the certificate balances it, which moves the others about as much
+        } else if (penalties_.unit(g) > 0) { // the certificate balances it, which moves the others about as much
             unbalanced = std::max(unbalanced, std::fabs(w) / penalties_.unit(g));
         }
     }
@@ -265,7 +276,7 @@ template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
     if (rounding_ == 0) return;
     gap_of_set_ = std::max(rounded + penalty_ - dual + 0.5 * rounding_ * squares, 0.0);
     if (gap_of_set_ > 0.2 * gap_) return;
-    rounding_ = std::max(0.2 * rounding_, 1e-14); // the rounding is most of the gap
+    rounding_ = std::max(0.2 * rounding_, 1e-100); // it is most of the gap
     y_is_current_ = false;
 }
 
@@ -293,7 +304,7 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
     bool has_news = false; // a feature outside the last set that wants to leave 0
     for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
-        if (x_[at(j)] != 0 || g.l1 == 0) {
+        if (x_[at(j)] != 0 || is_free(g)) {
             set_.push_back(j);
         } else if (norm_[at(j)] > 0) {
             const double room = slack(zero_range(g), -u_[at(j)]);
@@ -368,6 +379,7 @@ template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     // an excess e shrinks the dual point by 1 + e, which costs about e times the penalty and e^2 times the objective
     const SweepResult target{0.1 * left, std::min(left / std::max(penalty_, 1e-3 * size_), std::sqrt(left / size_))};
     set_up_model();
+    touched_ += row_entries * problem_.rows();
     if (u_is_lost_) differentiate_set();
     u_is_lost_ = true;
     if (is_quadratic_) {
@@ -477,6 +489,12 @@ std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &op
              fmt::format("solver {} needs an l1 penalty or bounds, which leave most weights at 0; "
                          "for an l2 penalty alone take the solver spdc_fast",
                          options.name));
+    }
+    constexpr std::int64_t most_rows = std::numeric_limits<std::int32_t>::max();
+    if (problem.rows() > most_rows) {
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {} takes up to {} rows, not {}; the solver spdc takes any number", options.name,
+                         most_rows, problem.rows()));
     }
     const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
                           std::holds_alternative<DenseMatrix<float>>(problem.matrix());
