@@ -54,10 +54,13 @@ template <class G> double bounded_support(const G &g, double w, double radius) {
     return w * end;
 }
 
+template <class G> [[gnu::noinline]] double infinite_conjugate(const G &g, double w, double x) {
+    return is_unpenalised_side(g.conjugate_domain(), w) ? bounded_support(g, w, radius_of(x)) : infinity;
+}
+
 template <class G> double conjugate_within(const G &g, double w, double x) {
     const double conjugate = g.conjugate(w);
-    if (conjugate < infinity) return conjugate; // nearly always
-    return is_unpenalised_side(g.conjugate_domain(), w) ? bounded_support(g, w, radius_of(x)) : conjugate;
+    return conjugate < infinity ? conjugate : infinite_conjugate(g, w, x); // nearly always the first
 }
 
 /// The largest s in [0, limit] that keeps s w inside the domain of g*, where scaling can.
@@ -193,7 +196,9 @@ double Certifier::primal_value(const PrimalPoint &point) const {
     each_row(problem_, [&](std::size_t i, const auto &loss, double b, double weight) {
         losses.add(weight * loss.value(point.z[i], b));
     });
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) { penalty.add(g.value(point.x[at(j)])); });
+    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
+        if (point.x[at(j)] != 0) penalty.add(g.value(point.x[at(j)])); // g(0) = 0
+    });
     return losses.value() / static_cast<double>(problem_.rows()) + penalty.value();
 }
 
@@ -203,7 +208,8 @@ double Certifier::dual_value(const DualPoint &point, double scale) const {
         losses.add(weight * loss.conjugate(scale * point.y[i], b));
     });
     each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        penalty.add(conjugate_within(g, -scale * point.u[at(j)], x_[at(j)]));
+        const double conjugate = conjugate_within(g, -scale * point.u[at(j)], x_[at(j)]);
+        if (conjugate != 0) penalty.add(conjugate);
     });
     return -losses.value() / static_cast<double>(problem_.rows()) - penalty.value();
 }
@@ -220,6 +226,7 @@ void Certifier::measure() {
     each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
         const double x = x_[at(j)], w = -u_[at(j)];
         const double conjugate = conjugate_within(g, w, x);
+        if (x == 0 && conjugate == 0) return; // all terms are 0
         penalty.add(g.value(x));
         support.add(conjugate);
         coordinates.add(is_unpenalised_side(g.conjugate_domain(), w) ? std::max(g.value(x) + conjugate - w * x, 0.0)

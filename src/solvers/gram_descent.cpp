@@ -102,12 +102,14 @@ template <class Value> std::int64_t GramDescent<Value>::count_rows(std::size_t f
 
 /// Fills the rows from their ends, so that offsets_ holds their starts afterwards.
 template <class Value> void GramDescent<Value>::collect_rows(std::size_t first) {
-    entries_.resize(at(offsets_.back()));
+    places_.resize(at(offsets_.back()));
+    values_.resize(at(offsets_.back()));
     for (std::size_t k = list_.size(); k-- > first;) {
         const auto column = columns_.column(list_[k]);
         for (std::int64_t p = 0; p < column.size(); ++p) {
             const auto place = at(--offsets_[at(column.column(p))]);
-            entries_[place] = {static_cast<std::int32_t>(k - first), column.values[p]};
+            places_[place] = static_cast<std::uint16_t>(k - first);
+            values_[place] = column.values[p];
         }
     }
     touched_ += offsets_.back();
@@ -129,29 +131,39 @@ template <class Value> void GramDescent<Value>::grow(std::size_t first, const Cu
     reserve(count);
     diagonal_.resize(count);
     moves_.resize(count, 0);
+    next_.assign(count, 0);
+    ends_.assign(offsets_.begin(), offsets_.end() - 1);
+    for (std::size_t k = 0; k < count; ++k) std::fill_n(gram_.data() + k * stride_ + first, added, 0.0);
+    // blocks of rows whose entries stay in the second-level cache while all columns go by
+    constexpr std::size_t block_bytes = 200'000;
+    const auto rows = static_cast<std::int64_t>(count_.size());
+    const std::size_t bytes = values_.size() * (sizeof(Value) + sizeof(std::uint16_t));
+    const std::int64_t blocks = 1 + static_cast<std::int64_t>(bytes / block_bytes);
+    for (std::int64_t block = 1; block <= blocks; ++block) add_products(first, rows * block / blocks, h);
     for (std::size_t k = 0; k < count; ++k) {
-        if (k == first)
-            ends_.assign(offsets_.begin(), offsets_.end() - 1); // from here on half is enough: G is symmetric
-        sum_.assign(added, 0.0);
-        double *const sum = sum_.data();
+        const std::size_t end = k < first ? count : k + 1;
+        for (std::size_t m = first; m < end; ++m) gram_[m * stride_ + k] = gram_[k * stride_ + m];
+        diagonal_[k] = gram_[k * stride_ + k];
+    }
+    for (std::size_t i = 0; i < count_.size(); ++i) count_[i] += static_cast<std::int32_t>(offsets_[i + 1] - offsets_[i]);
+}
+
+/// Adds what the rows before `end_row`, and not added before, give to the new columns of G; of new by new half is enough.
+template <class Value>
+void GramDescent<Value>::add_products(std::size_t first, std::int64_t end_row, const Curvatures &h) {
+    for (std::size_t k = 0; k < list_.size(); ++k) {
+        double *const row = gram_.data() + k * stride_ + first;
         const auto column = columns_.column(list_[k]);
-        for (std::int64_t p = 0; p < column.size(); ++p) {
+        std::int64_t p = next_[k];
+        for (; p < column.size() && column.column(p) < end_row; ++p) {
             const std::size_t i = at(column.column(p));
             const double a = column.value(p) * h[i];
-            const RowEntry *const end = entries_.data() + (k < first ? offsets_[i + 1] : ++ends_[i]);
-            for (const RowEntry *e = entries_.data() + offsets_[i]; e != end; ++e) {
-                sum[e->place] += a * static_cast<double>(e->value);
-            }
+            const std::int64_t end = k < first ? offsets_[i + 1] : ++ends_[i]; // so far only columns up to k have passed here
+            for (std::int64_t e = offsets_[i]; e < end; ++e) row[places_[at(e)]] += a * static_cast<double>(values_[at(e)]);
         }
-        const std::size_t last = k < first ? added : k - first + 1;
-        for (std::size_t m = 0; m < last; ++m) {
-            gram_[k * stride_ + first + m] = gram_[(first + m) * stride_ + k] = sum_[m];
-        }
-        if (k >= first) diagonal_[k] = sum_[k - first];
-        touched_ += column.size();
+        touched_ += p - next_[k];
+        next_[k] = p;
     }
-    for (std::size_t i = 0; i < count_.size(); ++i)
-        count_[i] += static_cast<std::int32_t>(offsets_[i + 1] - offsets_[i]);
 }
 
 template <class Value>
@@ -196,7 +208,7 @@ template <class Value> SweepResult GramDescent<Value>::minimize(SweepResult &tar
         if (count == next_solve) {
             solve_face();
             next_solve = 2 * count;
-        } else if (remembered_ > anderson_memory) {
+        } else if (remembered_ > memory) {
             extrapolate();
         }
         reached = sweep().within(target);
@@ -249,7 +261,7 @@ template <class Value> void GramDescent<Value>::extrapolate() {
     bool is_inside = weights.has_value();
     for (std::size_t k = 0; is_inside && k < x.size(); ++k) {
         x[k] = q[k] = 0;
-        for (std::size_t m = 0; m < anderson_memory; ++m) {
+        for (std::size_t m = 0; m < memory; ++m) {
             x[k] += (*weights)[m] * past_x_[m + 1][k];
             q[k] += (*weights)[m] * past_q_[m + 1][k];
         }

@@ -37,16 +37,14 @@ template <class Value> class GramDescent {
 
   private:
     static constexpr std::int32_t absent = -1;
-    static constexpr std::size_t most_features = 2000; // G in 32 MB
-    struct RowEntry {
-        std::int32_t place;
-        Value value;
-    };
+    static constexpr std::size_t most_features = 2000; // G in 32 MB; below 65536
+    static constexpr std::size_t memory = 8; // sweeps between extrapolations
 
     std::int64_t count_rows(std::size_t first);
     void collect_rows(std::size_t first);
     void reserve(std::size_t count);
     void grow(std::size_t first, const Curvatures &h);
+    void add_products(std::size_t first, std::int64_t end_row, const Curvatures &h);
     SweepResult sweep() noexcept;
     void remember();
     void extrapolate();
@@ -59,11 +57,13 @@ template <class Value> class GramDescent {
     std::size_t stride_ = 0;
     std::vector<double> gram_, diagonal_;
     std::vector<std::int32_t> count_;          // entries of each row in listed columns
-    std::vector<std::int64_t> offsets_, ends_; // of the rows in entries_
-    std::vector<RowEntry> entries_;            // the columns that come in, row by row
-    std::vector<double> x_, start_, q_, sum_;
+    std::vector<std::int64_t> next_;           // entry of a listed column that comes next
+    std::vector<std::int64_t> offsets_, ends_; // of the rows in places_ and values_
+    std::vector<std::uint16_t> places_;        // the columns that come in, row by row: which of them, and the entry
+    std::vector<Value> values_;
+    std::vector<double> x_, start_, q_;
     std::vector<std::uint8_t> moves_; // whether a listed feature may
-    Past past_x_, past_q_;
+    Past past_x_ = Past(memory + 1), past_q_ = past_x_;
     std::size_t remembered_ = 0;
     std::int64_t touched_ = 0;
 };

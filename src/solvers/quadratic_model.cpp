@@ -107,7 +107,7 @@ void QuadraticModel<Value>::sweep_active(std::vector<double> &x, const SweepResu
     remember(x);
     for (int count = 0; count < most_sweeps && touched() < end && !sweep(active_, x).within(target); ++count) {
         remember(x);
-        if (remembered_ > anderson_memory) extrapolate(x);
+        if (remembered_ > memory) extrapolate(x);
     }
 }
 
@@ -177,7 +177,7 @@ template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<doubl
         const std::int32_t j = active_[k];
         const Box g = penalties_[j];
         double sum = 0;
-        for (std::size_t m = 0; m < anderson_memory; ++m)
+        for (std::size_t m = 0; m < memory; ++m)
             sum += (*weights)[m] * past_[m + 1][k];
         sum = g.bounds.clip(sum);
         past_[0][k] = sum;

@@ -31,6 +31,7 @@ template <class Value> class QuadraticModel {
     std::int64_t touched() const noexcept { return touched_ + gram_.touched(); }
 
   private:
+    static constexpr std::size_t memory = 5; // sweeps between extrapolations
     SweepResult sweep(std::span<const std::int32_t> list, std::vector<double> &x);
     template <bool same> SweepResult sweep_rows(std::span<const std::int32_t> list, std::vector<double> &x);
     void collect_active(std::span<const std::int32_t> set, const std::vector<double> &x, const std::vector<double> &u);
@@ -48,7 +49,7 @@ template <class Value> class QuadraticModel {
     std::vector<double> r_, start_r_, dz_, curvature_, scale_;
     std::vector<std::int32_t> active_, newcomers_;
     std::int64_t active_entries_ = 0;
-    Past past_; // x on active_ after the last sweeps
+    Past past_ = Past(memory + 1); // x on active_ after the last sweeps
     std::size_t remembered_ = 0;
     std::int64_t sweeps_for_gram_ = 0;
     bool reached_ = false;

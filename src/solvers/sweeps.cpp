@@ -23,26 +23,22 @@ Penalties::Penalties(const Problem &problem)
       intercept_(problem.has_intercept() ? as_box(problem.regularizer(problem.features())) : Box{}),
       factors_(problem.penalty_factors()) {}
 
-std::optional<AndersonWeights> anderson_weights(const Past &past, std::span<const double> scale) {
-    constexpr auto size = static_cast<Eigen::Index>(anderson_memory);
-    using Matrix = Eigen::Matrix<double, size, size>;
-    using Vector = Eigen::Matrix<double, size, 1>;
-    Matrix products = Matrix::Zero();
+std::optional<std::vector<double>> anderson_weights(const Past &past, std::span<const double> scale) {
+    const auto size = static_cast<Eigen::Index>(past.size()) - 1;
+    Eigen::MatrixXd products = Eigen::MatrixXd::Zero(size, size);
+    Eigen::VectorXd moves(size);
     for (std::size_t k = 0; k < scale.size(); ++k) {
-        Vector moves;
-        for (std::size_t m = 0; m < anderson_memory; ++m) {
-            moves[static_cast<Eigen::Index>(m)] = past[m + 1][k] - past[m][k];
+        for (Eigen::Index m = 0; m < size; ++m) {
+            const auto point = static_cast<std::size_t>(m);
+            moves[m] = past[point + 1][k] - past[point][k];
         }
         products.noalias() += scale[k] * moves * moves.transpose();
     }
     products.diagonal().array() += 1e-12 * products.trace();
-    Vector weights = products.partialPivLu().solve(Vector::Ones());
+    Eigen::VectorXd weights = products.partialPivLu().solve(Eigen::VectorXd::Ones(size));
     weights /= weights.sum();
     if (!weights.allFinite()) return {};
-    AndersonWeights result;
-    for (std::size_t m = 0; m < anderson_memory; ++m)
-        result[m] = weights[static_cast<Eigen::Index>(m)];
-    return result;
+    return std::vector<double>(weights.begin(), weights.end());
 }
 
 } // namespace spdc

@@ -3,7 +3,6 @@
 
 #include "spdc/problem.h"
 
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <optional>
@@ -71,12 +70,9 @@ inline double coordinate_step(const Box &g, double unit, double before, double d
     return after;
 }
 
-inline constexpr std::size_t anderson_memory = 5;
-using Past = std::array<std::vector<double>, anderson_memory + 1>;
-using AndersonWeights = std::array<double, anderson_memory>;
-
-/// Weights of the last five of six points whose moves, coordinates measured by `scale`, cancel best; nothing where they are not
-/// finite. Anderson acceleration of coordinate descent as in Bertrand and Massias (2021).
-std::optional<AndersonWeights> anderson_weights(const Past &past, std::span<const double> scale);
+/// Weights for all points but the first such that their moves, coordinates measured by `scale`, cancel best; nothing where they
+/// are not finite. Anderson acceleration of coordinate descent as in Bertrand and Massias (2021).
+using Past = std::vector<std::vector<double>>;
+std::optional<std::vector<double>> anderson_weights(const Past &past, std::span<const double> scale);
 
 } // namespace spdc
