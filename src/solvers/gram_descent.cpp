@@ -133,19 +133,23 @@ template <class Value> void GramDescent<Value>::grow(std::size_t first, const Cu
     moves_.resize(count, 0);
     next_.assign(count, 0);
     ends_.assign(offsets_.begin(), offsets_.end() - 1);
-    for (std::size_t k = 0; k < count; ++k) std::fill_n(gram_.data() + k * stride_ + first, added, 0.0);
+    for (std::size_t k = 0; k < count; ++k)
+        std::fill_n(gram_.data() + k * stride_ + first, added, 0.0);
     // blocks of rows whose entries stay in the second-level cache while all columns go by
     constexpr std::size_t block_bytes = 200'000;
     const auto rows = static_cast<std::int64_t>(count_.size());
     const std::size_t bytes = values_.size() * (sizeof(Value) + sizeof(std::uint16_t));
     const std::int64_t blocks = 1 + static_cast<std::int64_t>(bytes / block_bytes);
-    for (std::int64_t block = 1; block <= blocks; ++block) add_products(first, rows * block / blocks, h);
+    for (std::int64_t block = 1; block <= blocks; ++block)
+        add_products(first, rows * block / blocks, h);
     for (std::size_t k = 0; k < count; ++k) {
         const std::size_t end = k < first ? count : k + 1;
-        for (std::size_t m = first; m < end; ++m) gram_[m * stride_ + k] = gram_[k * stride_ + m];
+        for (std::size_t m = first; m < end; ++m)
+            gram_[m * stride_ + k] = gram_[k * stride_ + m];
         diagonal_[k] = gram_[k * stride_ + k];
     }
-    for (std::size_t i = 0; i < count_.size(); ++i) count_[i] += static_cast<std::int32_t>(offsets_[i + 1] - offsets_[i]);
+    for (std::size_t i = 0; i < count_.size(); ++i)
+        count_[i] += static_cast<std::int32_t>(offsets_[i + 1] - offsets_[i]);
 }
 
 /// Adds what the rows before `end_row`, and not added before, give to the new columns of G; of new by new half is enough.
@@ -158,8 +162,10 @@ void GramDescent<Value>::add_products(std::size_t first, std::int64_t end_row, c
         for (; p < column.size() && column.column(p) < end_row; ++p) {
             const std::size_t i = at(column.column(p));
             const double a = column.value(p) * h[i];
-            const std::int64_t end = k < first ? offsets_[i + 1] : ++ends_[i]; // so far only columns up to k have passed here
-            for (std::int64_t e = offsets_[i]; e < end; ++e) row[places_[at(e)]] += a * static_cast<double>(values_[at(e)]);
+            const std::int64_t end =
+                k < first ? offsets_[i + 1] : ++ends_[i]; // so far only columns up to k have passed here
+            for (std::int64_t e = offsets_[i]; e < end; ++e)
+                row[places_[at(e)]] += a * static_cast<double>(values_[at(e)]);
         }
         touched_ += p - next_[k];
         next_[k] = p;

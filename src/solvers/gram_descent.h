@@ -38,7 +38,7 @@ template <class Value> class GramDescent {
   private:
     static constexpr std::int32_t absent = -1;
     static constexpr std::size_t most_features = 2000; // G in 32 MB; below 65536
-    static constexpr std::size_t memory = 8; // sweeps between extrapolations
+    static constexpr std::size_t memory = 8;           // sweeps between extrapolations
 
     std::int64_t count_rows(std::size_t first);
     void collect_rows(std::size_t first);

@@ -373,8 +373,8 @@ template <class Value> void WorkingSetMethod<Value>::differentiate_set() {
 
 /// One model and its minimiser; true when the set is solved as well as the gap asks.
 template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
-    // of the gap that may be left in the set: sets are far from right at first, later a look costs more than sweeps
-    const double share = gap_of_set_ > 0.1 * size_ ? 0.1 : 0.01;
+    // of the gap that may be left in the set: sets are far from right at first, later a look costs more than an exact model
+    const double share = gap_of_set_ > 0.1 * size_ || is_curved_ ? 0.1 : 0.01;
     const double left = strictness_ * share * gap_of_set_;
     // an excess e shrinks the dual point by 1 + e, which costs about e times the penalty and e^2 times the objective
     const SweepResult target{0.1 * left, std::min(left / std::max(penalty_, 1e-3 * size_), std::sqrt(left / size_))};
@@ -463,10 +463,10 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
     });
     double t = 1;
     if (!(end_slope <= 0)) {
-        const double start = loss_at(0);
+        const double start = loss_at(0), noise = 1e-13 * std::fabs(start);
         for (; t > 1e-12; t *= 0.5) {
             const double change = loss_at(t) - start + change_of_penalty(t);
-            if (change <= 0.01 * t * slope + 1e-15 * start) break;
+            if (change <= 0.01 * t * slope + noise) break;
         }
     }
     floor_ = t == 1 ? std::max(1e-9, floor_ * 0.1) : std::min(1.0, floor_ * 10);
