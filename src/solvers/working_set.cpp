@@ -373,8 +373,11 @@ template <class Value> void WorkingSetMethod<Value>::differentiate_set() {
 
 /// One model and its minimiser; true when the set is solved as well as the gap asks.
 template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
-    // of the gap that may be left in the set: sets are far from right at first, later a look costs more than an exact model
-    const double share = gap_of_set_ > 0.1 * size_ || is_curved_ ? 0.1 : 0.01;
+    // Of the gap that may be left in the set, and of the model that may be left in a step: sets and models are far from right at
+    // first; later a look at all features costs more than solving a model that may be exact.
+    const bool is_early = gap_of_set_ > 0.1 * size_;
+    const double share = is_curved_ ? (is_early ? 0.3 : 0.1) : (is_early ? 0.1 : 0.01);
+    const double reduction = is_curved_ ? share : (gap_of_set_ > 0.01 * size_ ? 0.1 : 1e-3);
     const double left = strictness_ * share * gap_of_set_;
     // an excess e shrinks the dual point by 1 + e, which costs about e times the penalty and e^2 times the objective
     const SweepResult target{0.1 * left, std::min(left / std::max(penalty_, 1e-3 * size_), std::sqrt(left / size_))};
@@ -392,8 +395,6 @@ template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     before_.resize(set_.size());
     for (std::size_t k = 0; k < set_.size(); ++k)
         before_[k] = x_[at(set_[k])];
-    // a model that may be exact is worth solving
-    const double reduction = is_curved_ || gap_of_set_ > 0.01 * size_ ? 0.1 : 1e-3;
     const SweepResult first = model_.minimize(set_, x_, u_, target, reduction, budget);
     const bool is_whole = search_line();
     return (is_whole && model_.reached() && reduction * first.violation <= target.violation &&
