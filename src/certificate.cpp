@@ -54,8 +54,13 @@ template <class G> double bounded_support(const G &g, double w, double radius) {
     return w * end;
 }
 
+template <class G> [[gnu::noinline]] double infinite_conjugate(const G &g, double w, double x) {
+    return is_unpenalised_side(g.conjugate_domain(), w) ? bounded_support(g, w, radius_of(x)) : infinity;
+}
+
 template <class G> double conjugate_within(const G &g, double w, double x) {
-    return is_unpenalised_side(g.conjugate_domain(), w) ? bounded_support(g, w, radius_of(x)) : g.conjugate(w);
+    const double conjugate = g.conjugate(w);
+    return conjugate < infinity ? conjugate : infinite_conjugate(g, w, x); // nearly always the first
 }
 
 /// The largest s in [0, limit] that keeps s w inside the domain of g*, where scaling can.
@@ -87,10 +92,13 @@ const Certificate &Certifier::offer(std::span<const double> x, std::span<const d
         problem_.predict(primal.x, primal.z);
         offer_primal(primal);
     }
-    // the dual point that the best x implies
-    each_row(problem_,
-             [&](std::size_t i, const auto &loss, double b, double) { dual.y[i] = loss.derivative(z_[i], b); });
-    offer_dual(dual);
+    // the dual point that the best x implies, unless it is the one offered
+    bool is_new = false;
+    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double) {
+        dual.y[i] = loss.derivative(z_[i], b);
+        is_new = is_new || dual.y[i] != y[i];
+    });
+    if (is_new) offer_dual(dual);
     measure();
     return certificate_;
 }
@@ -141,13 +149,25 @@ void Certifier::make_feasible(DualPoint &point) const {
         limit = feasible_scale(domain, -point.u[at(j)], limit);
     });
     if (!has_interval) return;
-    limit *= 1 - 4e-16; // the product s u_j may round up
-    double low = 0, high = limit;
+    const double best = best_scale(point, limit * (1 - 4e-16)); // the product s u_j may round up
+    for (double &v : point.y) v *= best;
+    for (double &v : point.u) v *= best;
+}
+
+// The best s in [0, limit] to 1e-3 of limit. Iterates tend to s = 1 or to the limit: where D falls from there to both sides, one
+// of the two is the answer, and three values of D instead of sixteen tell.
+double Certifier::best_scale(const DualPoint &point, double limit) const {
+    const double likely = std::min(1.0, limit), step = 1e-3 * limit;
+    const double at_likely = dual_value(point, likely);
+    const bool falls_below = dual_value(point, likely - step) <= at_likely;
+    if (falls_below && likely + step >= limit) return dual_value(point, limit) > at_likely ? limit : likely;
+    const bool falls_above = falls_below && dual_value(point, likely + step) <= at_likely;
+    if (falls_above && at_likely > -infinity) return likely;
+    double low = falls_below ? likely : 0, high = falls_below ? limit : likely;
     const double ratio = std::numbers::phi - 1;
     double left = high - ratio * (high - low), right = low + ratio * (high - low);
     double at_left = dual_value(point, left), at_right = dual_value(point, right);
-    for (int iteration = 0; iteration < 14;
-         ++iteration) { // to 1e-3: the ends below are exact, and iterates tend to s = 1
+    while (high - low > step) {
         if (at_left > at_right || at_right == -infinity) {
             high = right;
             right = left;
@@ -162,12 +182,12 @@ void Certifier::make_feasible(DualPoint &point) const {
             at_right = dual_value(point, right);
         }
     }
-    double best = 0.5 * (low + high);
-    for (const double end : {std::min(1.0, limit), limit}) {
-        if (dual_value(point, end) > dual_value(point, best)) best = end;
+    double best = 0.5 * (low + high), at_best = dual_value(point, best);
+    for (const double end : {likely, limit}) {
+        const double at_end = end == likely ? at_likely : dual_value(point, end);
+        if (at_end > at_best) best = end, at_best = at_end;
     }
-    for (double &v : point.y) v *= best;
-    for (double &v : point.u) v *= best;
+    return best;
 }
 
 double Certifier::primal_value(const PrimalPoint &point) const {
@@ -175,7 +195,9 @@ double Certifier::primal_value(const PrimalPoint &point) const {
     each_row(problem_, [&](std::size_t i, const auto &loss, double b, double weight) {
         losses.add(weight * loss.value(point.z[i], b));
     });
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) { penalty.add(g.value(point.x[at(j)])); });
+    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
+        if (point.x[at(j)] != 0) penalty.add(g.value(point.x[at(j)])); // g(0) = 0
+    });
     return losses.value() / static_cast<double>(problem_.rows()) + penalty.value();
 }
 
@@ -185,7 +207,8 @@ double Certifier::dual_value(const DualPoint &point, double scale) const {
         losses.add(weight * loss.conjugate(scale * point.y[i], b));
     });
     each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        penalty.add(conjugate_within(g, -scale * point.u[at(j)], x_[at(j)]));
+        const double conjugate = conjugate_within(g, -scale * point.u[at(j)], x_[at(j)]);
+        if (conjugate != 0) penalty.add(conjugate);
     });
     return -losses.value() / static_cast<double>(problem_.rows()) - penalty.value();
 }
@@ -202,6 +225,7 @@ void Certifier::measure() {
     each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
         const double x = x_[at(j)], w = -u_[at(j)];
         const double conjugate = conjugate_within(g, w, x);
+        if (x == 0 && conjugate == 0) return; // all terms are 0
         penalty.add(g.value(x));
         support.add(conjugate);
         coordinates.add(is_unpenalised_side(g.conjugate_domain(), w) ? std::max(g.value(x) + conjugate - w * x, 0.0)

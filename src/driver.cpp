@@ -111,13 +111,18 @@ Outcome drive(const Problem &problem, Method &method, Certifier &certifier, cons
             method.certified(certifier);
         }
         double next = schedule.next(outcome.passes, now.relative_gap, stopping.tolerance);
-        const double latest = outcome.passes + std::max(10.0, 0.25 * outcome.passes);
+        const double latest = outcome.passes + std::max(25.0, 0.5 * outcome.passes);
         const double promising = 2 * stopping.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual));
+        const auto looks_done = [&] { return 0 < method.estimated_gap() && method.estimated_gap() <= promising; };
+        const bool looked_done = looks_done();
         while (outcome.reason == StopReason::not_run && method.passes() < std::min(next, stopping.max_passes) &&
                !method.exhausted() && !interrupted() && clock.seconds() < stopping.max_seconds) {
             method.advance(std::min({block, next - method.passes(), stopping.max_passes - method.passes()}));
-            // a method that guesses its gap is certified when the guess is near the tolerance, and now and then
-            if (method.passes() >= next && next < latest && method.estimated_gap() > promising) next += 1;
+            // a method that guesses its gap is certified as soon as the guess is near the tolerance, and now and then
+            if (!looked_done && looks_done()) break;
+            if (method.passes() >= next && method.passes() < latest && method.estimated_gap() > promising) {
+                next = method.passes() + 1;
+            }
         }
     }
     return outcome;

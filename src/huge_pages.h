@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <utility>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -29,6 +30,11 @@ template <class T> struct HugePageAllocator {
         return static_cast<T *>(memory);
     }
     void deallocate(T *memory, std::size_t) noexcept { std::free(memory); }
+    /// resize() leaves numbers as they are: who fills the array anyway should not touch it twice.
+    template <class U> void construct(U *place) noexcept(noexcept(U())) { ::new (static_cast<void *>(place)) U; }
+    template <class U, class... Arguments> void construct(U *place, Arguments &&...arguments) {
+        ::new (static_cast<void *>(place)) U(std::forward<Arguments>(arguments)...);
+    }
     bool operator==(const HugePageAllocator &) const noexcept { return true; }
 };
 

@@ -210,6 +210,10 @@ AnyRegularizer Problem::regularizer(std::int64_t j) const noexcept {
 
 void Problem::predict(std::span<const double> x, std::span<double> z) const {
     const double constant = has_intercept() ? x.back() : 0.0;
+    if (std::all_of(x.begin(), x.begin() + features(), [](double v) { return v == 0; })) { // where every run starts
+        std::fill(z.begin(), z.end(), constant);
+        return;
+    }
     std::visit(
         [&](const auto &matrix) {
             for (std::int64_t i = 0; i < matrix.rows(); ++i) z[at(i)] = dot(matrix.row(i), x.data()) + constant;

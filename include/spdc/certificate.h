@@ -52,6 +52,7 @@ class Certifier {
     void offer_primal(PrimalPoint &candidate);
     void offer_dual(DualPoint &candidate);
     void make_feasible(DualPoint &candidate) const;
+    double best_scale(const DualPoint &point, double limit) const;
     void improve_intercept(PrimalPoint &point) const;
     double primal_value(const PrimalPoint &point) const;
     double dual_value(const DualPoint &point, double scale) const;

@@ -106,7 +106,14 @@ struct Newton {
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
-using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca, Newton>;
+/// Working sets with coordinate descent or prox-Newton steps inside: for weights that are mostly zero.
+struct WorkingSet {
+    static constexpr std::string_view name = "working_set";
+    static constexpr std::string_view help = "working sets with accelerated coordinate descent, for l1 penalties";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
+using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca, Newton, WorkingSet>;
 
 /// The names of all solvers, in the order of AnySolver.
 std::vector<std::string> solver_names();

@@ -101,7 +101,11 @@ inline std::vector<Refusal> allowed_refusals() {
             refusals.push_back({"spdc_fast", "", penalty.name, "needs an l2 penalty"});
             refusals.push_back({"sdca", "", penalty.name, "needs an l2 penalty"});
         }
-        if (!is_l2 && penalty.name != "none") refusals.push_back({"newton", "", penalty.name, "needs an l2 penalty"});
+        if (is_l2 || penalty.name == "none") {
+            refusals.push_back({"working_set", "", penalty.name, "needs an l1 penalty or bounds"});
+        } else {
+            refusals.push_back({"newton", "", penalty.name, "needs an l2 penalty"});
+        }
     }
     return refusals;
 }

@@ -1,0 +1,58 @@
+#include "column_matrix.h"
+
+#include <variant>
+
+namespace spdc {
+
+namespace {
+
+/// Zeros of dense data stay out; explicit ones of sparse data are few and harmless.
+template <class Value> bool is_entry(const CsrRow<Value> &, std::int64_t) { return true; }
+template <class Value> bool is_entry(const DenseRow<Value> &row, std::int64_t p) { return row.values[p] != 0; }
+
+} // namespace
+
+template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem) {
+    const auto features = static_cast<std::size_t>(problem.features());
+    offsets_.assign(static_cast<std::size_t>(problem.dimension()) + 1, 0);
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                const auto row = matrix.row(i);
+                for (std::int64_t p = 0; p < row.size(); ++p) {
+                    offsets_[static_cast<std::size_t>(row.column(p)) + 1] += is_entry(row, p);
+                }
+            }
+        },
+        problem.matrix());
+    if (problem.has_intercept()) offsets_[features + 1] = problem.rows();
+    for (std::size_t j = 1; j < offsets_.size(); ++j)
+        offsets_[j] += offsets_[j - 1];
+    rows_.resize(static_cast<std::size_t>(offsets_.back()));
+    values_.resize(static_cast<std::size_t>(offsets_.back()));
+    std::vector<std::int64_t> next(offsets_.begin(), offsets_.end() - 1);
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                const auto row = matrix.row(i);
+                for (std::int64_t p = 0; p < row.size(); ++p) {
+                    if (!is_entry(row, p)) continue;
+                    const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(row.column(p))]++);
+                    rows_[place] = static_cast<std::int32_t>(i);
+                    values_[place] = static_cast<Value>(row.value(p));
+                }
+            }
+        },
+        problem.matrix());
+    if (!problem.has_intercept()) return;
+    for (std::int64_t i = 0; i < problem.rows(); ++i) {
+        const auto place = static_cast<std::size_t>(offsets_[features] + i);
+        rows_[place] = static_cast<std::int32_t>(i);
+        values_[place] = 1;
+    }
+}
+
+template class ColumnMatrix<float>;
+template class ColumnMatrix<double>;
+
+} // namespace spdc

@@ -1,0 +1,333 @@
+#include "gram_descent.h"
+
+#include <Eigen/Cholesky>
+#include <Eigen/Core>
+
+#include <algorithm>
+#include <numeric>
+
+namespace spdc {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+} // namespace
+
+template <class Value>
+GramDescent<Value>::GramDescent(const ColumnMatrix<Value> &columns, const Penalties &penalties, std::int64_t rows)
+    : columns_(columns), penalties_(penalties), place_(at(columns.columns()), absent), count_(at(rows), 0) {}
+
+template <class Value> void GramDescent<Value>::forget() {
+    for (const std::int32_t j : list_)
+        place_[at(j)] = absent;
+    std::fill(count_.begin(), count_.end(), 0);
+    list_.clear();
+    moves_.clear();
+}
+
+template <class Value> void GramDescent<Value>::tidy(std::span<const std::int32_t> features) {
+    const auto known = static_cast<std::size_t>(
+        std::count_if(features.begin(), features.end(), [&](std::int32_t j) { return has(j); }));
+    if (list_.size() - known <= std::max<std::size_t>(32, list_.size() / 4)) return;
+    std::fill(moves_.begin(), moves_.end(), 0);
+    for (const std::int32_t j : features) {
+        if (has(j)) moves_[at(place_[at(j)])] = 1;
+    }
+    std::size_t kept = 0;
+    std::vector<std::size_t> from;
+    for (std::size_t k = 0; k < list_.size(); ++k) {
+        const std::int32_t j = list_[k];
+        if (moves_[k]) {
+            from.push_back(k);
+            list_[kept] = j;
+            place_[at(j)] = static_cast<std::int32_t>(kept++);
+            continue;
+        }
+        place_[at(j)] = absent;
+        const auto column = columns_.column(j);
+        for (std::int64_t p = 0; p < column.size(); ++p)
+            --count_[at(column.column(p))];
+    }
+    for (std::size_t k = 0; k < kept; ++k) {
+        for (std::size_t m = 0; m < kept; ++m)
+            gram_[k * stride_ + m] = gram_[from[k] * stride_ + from[m]];
+        diagonal_[k] = diagonal_[from[k]];
+    }
+    list_.resize(kept);
+    diagonal_.resize(kept);
+    moves_.resize(kept);
+}
+
+template <class Value>
+bool GramDescent<Value>::include(std::span<const std::int32_t> features, const Curvatures &h, std::int64_t worth) {
+    const std::size_t first = list_.size();
+    for (const std::int32_t j : features) {
+        if (has(j)) continue;
+        place_[at(j)] = static_cast<std::int32_t>(list_.size());
+        list_.push_back(j);
+    }
+    if (list_.size() == first) return true;
+    const std::int64_t products = list_.size() <= most_features ? count_rows(first) : 0;
+    if (list_.size() <= most_features && products <= worth) {
+        touched_ += products / 2;
+        collect_rows(first);
+        grow(first, h);
+        return true;
+    }
+    for (std::size_t k = first; k < list_.size(); ++k)
+        place_[at(list_[k])] = absent;
+    list_.resize(first);
+    return false;
+}
+
+/// Where each row ends among the entries of the columns from place `first` on; returns how many products G will need for them.
+template <class Value> std::int64_t GramDescent<Value>::count_rows(std::size_t first) {
+    offsets_.assign(count_.size() + 1, 0);
+    for (std::size_t k = first; k < list_.size(); ++k) {
+        const auto column = columns_.column(list_[k]);
+        for (std::int64_t p = 0; p < column.size(); ++p)
+            ++offsets_[at(column.column(p))];
+    }
+    std::int64_t products = 0, end = 0;
+    for (std::size_t i = 0; i < count_.size(); ++i) {
+        products += offsets_[i] * count_[i] + offsets_[i] * (offsets_[i] + 1) / 2;
+        end += offsets_[i];
+        offsets_[i] = end;
+    }
+    offsets_.back() = end;
+    touched_ += end;
+    return products;
+}
+
+/// Fills the rows from their ends, so that offsets_ holds their starts afterwards.
+template <class Value> void GramDescent<Value>::collect_rows(std::size_t first) {
+    places_.resize(at(offsets_.back()));
+    values_.resize(at(offsets_.back()));
+    for (std::size_t k = list_.size(); k-- > first;) {
+        const auto column = columns_.column(list_[k]);
+        for (std::int64_t p = 0; p < column.size(); ++p) {
+            const auto place = at(--offsets_[at(column.column(p))]);
+            places_[place] = static_cast<std::uint16_t>(k - first);
+            values_[place] = column.values[p];
+        }
+    }
+    touched_ += offsets_.back();
+}
+
+template <class Value> void GramDescent<Value>::reserve(std::size_t count) {
+    if (count <= stride_) return;
+    const std::size_t stride = std::max(count, std::min(2 * stride_, most_features));
+    std::vector<double> larger(stride * stride);
+    for (std::size_t k = 0; k < stride_; ++k) {
+        std::copy_n(gram_.data() + k * stride_, stride_, larger.data() + k * stride);
+    }
+    gram_.swap(larger);
+    stride_ = stride;
+}
+
+template <class Value> void GramDescent<Value>::grow(std::size_t first, const Curvatures &h) {
+    const std::size_t count = list_.size(), added = count - first;
+    reserve(count);
+    diagonal_.resize(count);
+    moves_.resize(count, 0);
+    next_.assign(count, 0);
+    ends_.assign(offsets_.begin(), offsets_.end() - 1);
+    for (std::size_t k = 0; k < count; ++k)
+        std::fill_n(gram_.data() + k * stride_ + first, added, 0.0);
+    // blocks of rows whose entries stay in the second-level cache while all columns go by
+    constexpr std::size_t block_bytes = 200'000;
+    const auto rows = static_cast<std::int64_t>(count_.size());
+    const std::size_t bytes = values_.size() * (sizeof(Value) + sizeof(std::uint16_t));
+    const std::int64_t blocks = 1 + static_cast<std::int64_t>(bytes / block_bytes);
+    for (std::int64_t block = 1; block <= blocks; ++block)
+        add_products(first, rows * block / blocks, h);
+    for (std::size_t k = 0; k < count; ++k) {
+        const std::size_t end = k < first ? count : k + 1;
+        for (std::size_t m = first; m < end; ++m)
+            gram_[m * stride_ + k] = gram_[k * stride_ + m];
+        diagonal_[k] = gram_[k * stride_ + k];
+    }
+    for (std::size_t i = 0; i < count_.size(); ++i)
+        count_[i] += static_cast<std::int32_t>(offsets_[i + 1] - offsets_[i]);
+}
+
+/// Adds what the rows before `end_row`, and not added before, give to the new columns of G; of new by new half is enough.
+template <class Value>
+void GramDescent<Value>::add_products(std::size_t first, std::int64_t end_row, const Curvatures &h) {
+    for (std::size_t k = 0; k < list_.size(); ++k) {
+        double *const row = gram_.data() + k * stride_ + first;
+        const auto column = columns_.column(list_[k]);
+        std::int64_t p = next_[k];
+        for (; p < column.size() && column.column(p) < end_row; ++p) {
+            const std::size_t i = at(column.column(p));
+            const double a = column.value(p) * h[i];
+            const std::int64_t end =
+                k < first ? offsets_[i + 1] : ++ends_[i]; // so far only columns up to k have passed here
+            for (std::int64_t e = offsets_[i]; e < end; ++e)
+                row[places_[at(e)]] += a * static_cast<double>(values_[at(e)]);
+        }
+        touched_ += p - next_[k];
+        next_[k] = p;
+    }
+}
+
+template <class Value>
+void GramDescent<Value>::start(std::span<const std::int32_t> set, const std::vector<double> &x,
+                               const std::vector<double> &u) {
+    x_.assign(list_.size(), 0.0);
+    q_.assign(list_.size(), 0.0);
+    std::fill(moves_.begin(), moves_.end(), 0);
+    for (const std::int32_t j : set) {
+        if (!has(j)) continue;
+        const auto k = at(place_[at(j)]);
+        x_[k] = x[at(j)];
+        q_[k] = u[at(j)];
+        moves_[k] = 1;
+    }
+    start_ = x_;
+}
+
+template <class Value>
+void GramDescent<Value>::join(std::span<const std::int32_t> features, const std::vector<double> &u) {
+    x_.resize(list_.size(), 0.0);
+    start_.resize(list_.size(), 0.0);
+    q_.resize(list_.size(), 0.0);
+    for (const std::int32_t j : features) {
+        const auto k = at(place_[at(j)]);
+        q_[k] = u[at(j)];
+        moves_[k] = 1;
+    }
+}
+
+template <class Value> SweepResult GramDescent<Value>::minimize(SweepResult &target, double reduction) {
+    constexpr int most_sweeps = 500;
+    remembered_ = 0;
+    remember();
+    const SweepResult first = sweep();
+    target.widen(first, reduction);
+    bool reached = first.within(target);
+    int next_solve =
+        std::max(20, static_cast<int>(list_.size() / 2)); // a Cholesky factor costs about half a sweep per feature
+    for (int count = 1; !reached && count < most_sweeps; ++count) {
+        remember();
+        if (count == next_solve) {
+            solve_face();
+            next_solve = 2 * count;
+        } else if (remembered_ > memory) {
+            extrapolate();
+        }
+        reached = sweep().within(target);
+    }
+    return first;
+}
+
+template <class Value> void GramDescent<Value>::finish(std::vector<double> &x, std::vector<double> &dz) {
+    for (std::size_t k = 0; k < list_.size(); ++k) {
+        if (x_[k] == start_[k]) continue;
+        const auto column = columns_.column(list_[k]);
+        axpy(x_[k] - start_[k], column, dz.data());
+        touched_ += column.size();
+        x[at(list_[k])] = x_[k];
+    }
+    start_ = x_;
+}
+
+template <class Value> SweepResult GramDescent<Value>::sweep() noexcept {
+    SweepResult result;
+    const std::size_t count = list_.size();
+    double *const q = q_.data();
+    std::int64_t moved = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+        if (!moves_[k] || diagonal_[k] == 0) continue;
+        const Box g = penalties_[list_[k]];
+        const double after = coordinate_step(g, penalties_.unit(g), x_[k], q[k], diagonal_[k], result);
+        const double move = after - x_[k];
+        if (move == 0) continue;
+        x_[k] = after;
+        const double *const row = gram_.data() + k * stride_;
+        for (std::size_t m = 0; m < count; ++m)
+            q[m] += move * row[m];
+        ++moved;
+    }
+    touched_ += moved * static_cast<std::int64_t>(count) / 8;
+    return result;
+}
+
+template <class Value> void GramDescent<Value>::remember() {
+    past_x_[remembered_] = x_;
+    past_q_[remembered_++] = q_;
+}
+
+// q is affine in x, so the same weights give q at the new point, and the model's change is the move times the mean of q.
+template <class Value> void GramDescent<Value>::extrapolate() {
+    const auto weights = anderson_weights(past_x_, diagonal_);
+    std::vector<double> &x = past_x_[0], &q = past_q_[0];
+    double change = 0;
+    bool is_inside = weights.has_value();
+    for (std::size_t k = 0; is_inside && k < x.size(); ++k) {
+        x[k] = q[k] = 0;
+        for (std::size_t m = 0; m < memory; ++m) {
+            x[k] += (*weights)[m] * past_x_[m + 1][k];
+            q[k] += (*weights)[m] * past_q_[m + 1][k];
+        }
+        const Box g = penalties_[list_[k]];
+        is_inside = g.bounds.contains(x[k]);
+        change += g.value(x[k]) - g.value(x_[k]) + 0.5 * (x[k] - x_[k]) * (q[k] + q_[k]);
+    }
+    if (is_inside && change < 0) {
+        x_ = x;
+        q_ = q;
+    }
+    remembered_ = 0;
+    remember();
+}
+
+// Newton's step among the coordinates that are neither 0 nor at a bound, as far as none of them gets there: what sweeps take
+// long for when features are nearly dependent.
+template <class Value> void GramDescent<Value>::solve_face() {
+    std::vector<std::size_t> face;
+    for (std::size_t k = 0; k < list_.size(); ++k) {
+        const Box g = penalties_[list_[k]];
+        const bool is_inside = g.bounds.lower < x_[k] && x_[k] < g.bounds.upper && (x_[k] != 0 || g.l1 == 0);
+        if (moves_[k] && diagonal_[k] > 0 && is_inside) face.push_back(k);
+    }
+    const auto size = static_cast<Eigen::Index>(face.size());
+    Eigen::MatrixXd matrix(size, size);
+    Eigen::VectorXd move(size);
+    for (Eigen::Index a = 0; a < size; ++a) {
+        const std::size_t k = face[at(a)];
+        const Box g = penalties_[list_[k]];
+        for (Eigen::Index b = 0; b < size; ++b)
+            matrix(b, a) = gram_[k * stride_ + face[at(b)]];
+        matrix(a, a) += g.l2 + 1e-13 * diagonal_[k]; // dependent columns
+        move[a] = -(q_[k] + g.l2 * x_[k] + (x_[k] > 0 ? g.l1 : -g.l1));
+    }
+    move = matrix.llt().solve(move).eval();
+    touched_ += size * size * size / 30;
+    remembered_ = 0;
+    if (!move.allFinite()) return remember();
+    double step = 1;
+    for (Eigen::Index a = 0; a < size; ++a) {
+        const std::size_t k = face[at(a)];
+        const Box g = penalties_[list_[k]];
+        const double low = x_[k] > 0 && g.l1 > 0 ? 0.0 : g.bounds.lower,
+                     high = x_[k] < 0 && g.l1 > 0 ? 0.0 : g.bounds.upper;
+        if (x_[k] + step * move[a] < low) step = (low - x_[k]) / move[a];
+        if (x_[k] + step * move[a] > high) step = (high - x_[k]) / move[a];
+    }
+    for (Eigen::Index a = 0; a < size; ++a) {
+        const std::size_t k = face[at(a)];
+        const double before = x_[k];
+        x_[k] = penalties_[list_[k]].bounds.clip(before + step * move[a]);
+        const double *const row = gram_.data() + k * stride_;
+        for (std::size_t m = 0; m < q_.size(); ++m)
+            q_[m] += (x_[k] - before) * row[m];
+    }
+    remember();
+}
+
+template class GramDescent<float>;
+template class GramDescent<double>;
+
+} // namespace spdc

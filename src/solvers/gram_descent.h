@@ -1,0 +1,74 @@
+// Coordinate descent on a few features through their Gram matrix, where sweeps cost no pass over the data.
+#pragma once
+
+#include "column_matrix.h"
+#include "sweeps.h"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace spdc {
+
+/// The features that move, their Gram matrix G = A'HA and their derivatives q = A'r. A coordinate step changes q by a multiple of
+/// one row of G, so a sweep costs at most the square of the features. G grows with the features and lives as long as H.
+template <class Value> class GramDescent {
+  public:
+    GramDescent(const ColumnMatrix<Value> &columns, const Penalties &penalties, std::int64_t rows);
+
+    /// H changed.
+    void forget();
+    /// Drops all but `features` when the others are many.
+    void tidy(std::span<const std::int32_t> features);
+    /// Takes in those of `features` that G lacks. False where that would cost more than `worth` entries; then nothing is done.
+    bool include(std::span<const std::int32_t> features, const Curvatures &h, std::int64_t worth);
+    bool has(std::int32_t feature) const noexcept { return place_[static_cast<std::size_t>(feature)] != absent; }
+    /// From x with derivatives u: takes up those of `set` that G has. The others of G are left alone.
+    void start(std::span<const std::int32_t> set, const std::vector<double> &x, const std::vector<double> &u);
+    /// Sweeps until one is within the target, or within `reduction` times what the first found, which widens the target.
+    /// Returns what the first found.
+    SweepResult minimize(SweepResult &target, double reduction);
+    /// Brings x and dz = dz + A (change of x) up to date.
+    void finish(std::vector<double> &x, std::vector<double> &dz);
+    /// Takes up features that came in after start(): at 0, with derivatives u.
+    void join(std::span<const std::int32_t> features, const std::vector<double> &u);
+    /// Matrix entries, or as many entries of G as would take that time.
+    std::int64_t touched() const noexcept { return touched_; }
+
+  private:
+    static constexpr std::int32_t absent = -1;
+    static constexpr std::size_t most_features = 2000; // G in 32 MB; below 65536
+    static constexpr std::size_t memory = 8;           // sweeps between extrapolations
+
+    std::int64_t count_rows(std::size_t first);
+    void collect_rows(std::size_t first);
+    void reserve(std::size_t count);
+    void grow(std::size_t first, const Curvatures &h);
+    void add_products(std::size_t first, std::int64_t end_row, const Curvatures &h);
+    SweepResult sweep() noexcept;
+    void remember();
+    void extrapolate();
+    void solve_face();
+
+    const ColumnMatrix<Value> &columns_;
+    const Penalties &penalties_;
+    std::vector<std::int32_t> list_;  // features in G
+    std::vector<std::int32_t> place_; // of a feature in list_
+    std::size_t stride_ = 0;
+    std::vector<double> gram_, diagonal_;
+    std::vector<std::int32_t> count_;          // entries of each row in listed columns
+    std::vector<std::int64_t> next_;           // entry of a listed column that comes next
+    std::vector<std::int64_t> offsets_, ends_; // of the rows in places_ and values_
+    std::vector<std::uint16_t> places_;        // the columns that come in, row by row: which of them, and the entry
+    std::vector<Value> values_;
+    std::vector<double> x_, start_, q_;
+    std::vector<std::uint8_t> moves_; // whether a listed feature may
+    Past past_x_ = Past(memory + 1), past_q_ = past_x_;
+    std::size_t remembered_ = 0;
+    std::int64_t touched_ = 0;
+};
+
+extern template class GramDescent<float>;
+extern template class GramDescent<double>;
+
+} // namespace spdc

@@ -1,0 +1,506 @@
+// Working sets for l1 penalties.
+//
+// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + sum_j g_j(x_j), g_j = f_j (l1 |x| + (l2/2) x^2) on bounds, where most x_j will
+// be 0. A round of the method:
+//
+//   1. y = phi'(Ax), u = (1/n) A'Wy over all features; s y with s <= 1 is dual feasible, which gives the gap.
+//   2. The set: everything that is not 0 or not penalised, and the features nearest to leaving 0, by the distance
+//      (l1_j - |u_j|)/|a_j| of their dual constraint; twice as many as are not 0.
+//   3. Minimise over the set: for the squared loss by coordinate descent, else by prox-Newton steps, each a quadratic model
+//      minimised by coordinate descent and followed by a line search; until what is left is small beside the gap.
+//
+// Sets and their scores are those of Massias, Gramfort and Salmon (2018), the accelerated coordinate descent is that of Bertrand
+// and Massias (2021), Newton steps follow Yuan, Ho and Lin (2012). The columns are a copy of the data, made once. A round costs
+// one pass over the features that screening left, and its sweeps twice the entries of the columns that move, or, through the
+// Gram matrix of those columns where that pays (quadratic_model.cpp), the square of their number.
+//
+// Different here: any convex loss, bounds, unpenalised columns and weights run through the same model. Gram matrices outlive
+// Newton steps while the curvatures stay about the same. Curvatures get a floor that follows the line search, because the losses
+// of the hinge and Huber kind have none in places. Losses with kinks are rounded, and the rounding shrinks with the gap: fine
+// to 1e-6, slow beyond. Everything is measured by the curvature of its column, so units of features do not matter.
+#include "column_matrix.h"
+#include "free_coordinates.h"
+#include "methods.h"
+#include "quadratic_model.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace spdc {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+constexpr std::int64_t round_entries = 20'000'000; // advance() ends a round that touches more than this: some 50 ms
+constexpr std::int64_t row_entries = 8;            // what the functions of a row cost, in matrix entries
+
+/// A loss as Newton steps want it. One with kinks is rounded: max_y y z - phi*(y) - (gamma/2) y^2 touches it from below.
+template <class L> struct RoundedLoss {
+    const L &loss;
+    double gamma; // 0: as it is
+
+    double derivative(double z, double b) const {
+        return gamma > 0 ? loss.dual_prox(z, 0, 1 / gamma, b) : loss.derivative(z, b);
+    }
+    double value(double z, double b) const {
+        if (gamma == 0) return loss.value(z, b);
+        const double y = derivative(z, b);
+        return y * (z - 0.5 * gamma * y) - loss.conjugate(y, b);
+    }
+    /// From the derivative y, which is known: no second exponential.
+    double curvature(double z, double y, double b) const {
+        if constexpr (std::is_same_v<L, Logistic>) return std::fabs(y) * (1 - std::fabs(y));
+        if constexpr (std::is_same_v<L, Poisson>) return y + b;
+        if (gamma == 0) return loss.curvature(z, b);
+        const Interval domain = loss.domain(b);
+        return y != 0 && domain.lower < y && y < domain.upper ? 1 / gamma : 0;
+    }
+    /// The largest there is; 0 when there is no bound.
+    double largest_curvature() const { return gamma > 0 ? 1 / gamma : (loss.gamma() > 0 ? 1 / loss.gamma() : 0); }
+};
+
+/// Neither penalised by l1 nor held at 0 by a bound: never to be left out.
+bool is_free(const Box &g) { return g.l1 == 0 && g.bounds.lower < 0 && g.bounds.upper > 0; }
+
+bool has_kinks(const AnyLoss &loss) { return loss.gamma() == 0 && loss.lipschitz() < infinity; }
+
+template <class Value> class WorkingSetMethod final : public Method {
+  public:
+    explicit WorkingSetMethod(const Problem &problem);
+
+    void advance(double passes) override;
+    double passes() const override {
+        return static_cast<double>(touched_ + model_.touched()) /
+               static_cast<double>(std::max<std::int64_t>(1, columns_.entries()));
+    }
+    void point(std::vector<double> &x, std::vector<double> &y) override;
+    void certified(const Certifier &certifier) override;
+    /// The driver compares with twice the tolerance times the objective it knows; this guess needs no such margin.
+    double estimated_gap() const override { return 2 * std::max(gap_ / size_, 1e-300) * reference_; }
+    std::int64_t coordinates_touched() const override { return touched_ + model_.touched(); }
+
+  private:
+    void look_at_all();
+    double feasible_scale() const;
+    void measure_gap(double scale);
+    void screen(double scale);
+    void choose_set();
+    void predict();
+    void differentiate();
+    void differentiate_set();
+    bool step(std::int64_t budget);
+    void set_up_model();
+    double find_curvatures();
+    bool search_line();
+    double slope_of_penalty() const;
+    double change_of_penalty(double t) const;
+    double loss_at(double t) const;
+    template <class Visit> void with_loss(Visit &&visit) const {
+        std::visit(
+            [&](const auto &loss) {
+                visit(RoundedLoss<std::remove_cvref_t<decltype(loss)>>{loss, rounding_});
+            },
+            problem_.loss().variant());
+    }
+    double weight(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)) * inverse_n_; }
+
+    const Problem &problem_;
+    const Penalties penalties_;
+    const ColumnMatrix<Value> columns_;
+    QuadraticModel<Value> model_;
+    const bool is_quadratic_;
+    const bool is_curved_; // the curvature changes smoothly; else it jumps between 0 and its largest
+    const double inverse_n_;
+    std::int64_t d_;
+    std::vector<double> x_, z_, y_, dz_, u_, norm_, curvatures_, trial_, before_;
+    std::vector<std::int32_t> alive_; // features that may be other than 0 at the optimum
+    std::vector<std::int32_t> set_;
+    std::vector<std::uint8_t> in_set_;
+    std::vector<std::pair<float, std::int32_t>> scores_;
+    bool has_set_ = false;
+    bool y_is_current_ = false;
+    bool u_is_lost_ = true;
+    double penalty_ = 0, gap_ = infinity, size_ = 1; // at the last look; size: of the objective
+    double rounding_ = 0;                            // gamma of a loss with kinks
+    double gap_of_set_ = infinity;                   // gap_, but of the rounded loss
+    double last_gap_ = infinity, strictness_ = 1;    // gap_of_set_ before; tightens what a set is solved to
+    double reference_ = 0;                           // the objective that the driver knows
+    double floor_ = 1e-3;                            // of the curvatures, in units of the largest
+    double unrest_ = infinity;                       // change of the curvatures between the last steps
+    int steps_in_set_ = 0;
+    std::int64_t touched_ = 0;
+};
+
+template <class Value>
+WorkingSetMethod<Value>::WorkingSetMethod(const Problem &problem)
+    : problem_(problem), penalties_(problem), columns_(problem), model_(columns_, penalties_, problem.rows()),
+      is_quadratic_(std::holds_alternative<Squared>(problem.loss().variant())),
+      is_curved_(problem.loss().name() == Logistic::name || problem.loss().name() == Poisson::name),
+      inverse_n_(1 / static_cast<double>(problem.rows())), d_(problem.dimension()), x_(at(d_), 0.0),
+      z_(at(problem.rows()), 0.0), y_(z_.size()), dz_(z_.size()), u_(at(d_)) {
+    if (problem.intercept() == Intercept::free) x_.back() = best_shift(problem, z_);
+    predict();
+    if (has_kinks(problem.loss())) {
+        for (std::size_t i = 0; i < z_.size(); ++i)
+            rounding_ += weight(i) * std::fabs(z_[i] - problem.targets()[i]);
+        if (rounding_ == 0) rounding_ = 1e-3;
+    }
+    differentiate();
+}
+
+template <class Value> void WorkingSetMethod<Value>::advance(double passes) {
+    const std::int64_t start = touched_ + model_.touched();
+    const auto asked = static_cast<std::int64_t>(passes * static_cast<double>(columns_.entries()));
+    const std::int64_t end = start + std::max(asked, round_entries);
+    if (!has_set_) look_at_all();
+    while (true) {
+        const std::int64_t left = end - touched_ - model_.touched();
+        if (step(left)) break;
+        if (touched_ + model_.touched() >= end) return;
+    }
+    look_at_all();
+}
+
+template <class Value> void WorkingSetMethod<Value>::point(std::vector<double> &x, std::vector<double> &y) {
+    if (!y_is_current_) differentiate();
+    x = x_;
+    y = y_;
+}
+
+template <class Value> void WorkingSetMethod<Value>::certified(const Certifier &certifier) {
+    const Certificate &now = certifier.certificate();
+    reference_ = std::max(std::fabs(now.primal), std::fabs(now.dual));
+    predict();
+    if (now.relative_gap > 2 * gap_ / size_) { // screening may have trusted a guess too much
+        alive_.clear();
+        has_set_ = false;
+    }
+}
+
+/// z from scratch: what the steps added up has drifted.
+template <class Value> void WorkingSetMethod<Value>::predict() {
+    std::fill(z_.begin(), z_.end(), 0.0);
+    for (std::int64_t j = 0; j < d_; ++j) {
+        if (x_[at(j)] == 0) continue;
+        const auto column = columns_.column(j);
+        axpy(x_[at(j)], column, z_.data());
+        touched_ += column.size();
+    }
+    y_is_current_ = false;
+}
+
+template <class Value> void WorkingSetMethod<Value>::differentiate() {
+    const auto b = problem_.targets();
+    with_loss([&](const auto &loss) {
+        for (std::size_t i = 0; i < y_.size(); ++i)
+            y_[i] = loss.derivative(z_[i], b[i]);
+    });
+    y_is_current_ = true;
+}
+
+template <class Value> void WorkingSetMethod<Value>::look_at_all() {
+    if (!y_is_current_) differentiate();
+    std::vector<double> &weighted = dz_;
+    for (std::size_t i = 0; i < y_.size(); ++i)
+        weighted[i] = y_[i] * weight(i);
+    if (alive_.empty()) {
+        alive_.resize(at(d_));
+        std::iota(alive_.begin(), alive_.end(), 0);
+    }
+    const bool is_first = norm_.empty();
+    norm_.resize(at(d_));
+    for (const std::int32_t j : alive_) {
+        const auto column = columns_.column(j);
+        u_[at(j)] = dot(column, weighted.data());
+        if (is_first) norm_[at(j)] = std::sqrt(squared_norm(column) * inverse_n_);
+        touched_ += column.size();
+    }
+    touched_ += row_entries * problem_.rows();
+    const double scale = feasible_scale();
+    measure_gap(scale);
+    screen(scale);
+    choose_set();
+    has_set_ = true;
+    u_is_lost_ = !y_is_current_;
+    steps_in_set_ = 0;
+}
+
+/// The largest s <= 1 that brings s u into the domain of g*, where scaling can.
+template <class Value> double WorkingSetMethod<Value>::feasible_scale() const {
+    double scale = 1;
+    for (const std::int32_t j : alive_) {
+        const Box g = penalties_[j];
+        const double w = -scale * u_[at(j)];
+        if (g.l1 == 0 || g.l2 > 0 || std::fabs(w) <= g.l1) continue;
+        if ((w > 0 ? g.bounds.upper : -g.bounds.lower) == infinity) scale *= g.l1 / std::fabs(w);
+    }
+    return scale;
+}
+
+template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
+    double losses = 0, conjugates = 0, squares = 0, rounded = 0, support = 0, unbalanced = 0;
+    with_loss([&](const auto &rounded_loss) {
+        const auto b = problem_.targets();
+        for (std::size_t i = 0; i < y_.size(); ++i) {
+            losses += weight(i) * rounded_loss.loss.value(z_[i], b[i]);
+            conjugates += weight(i) * rounded_loss.loss.conjugate(scale * y_[i], b[i]);
+            if (rounding_ == 0) continue;
+            rounded += weight(i) * rounded_loss.value(z_[i], b[i]);
+            squares += weight(i) * scale * scale * y_[i] * y_[i];
+        }
+    });
+    penalty_ = 0;
+    for (const std::int32_t j : alive_) {
+        const Box g = penalties_[j];
+        const double x = x_[at(j)], w = -scale * u_[at(j)];
+        if (x != 0) penalty_ += g.value(x);
+        if (std::fabs(w) <= g.l1 * (1 + 1e-12)) continue;
+        if (g.conjugate_domain().contains(w)) {
+            support += g.conjugate(w);
+        } else if (!is_free(g)) { // what the certificate charges for a side without penalty
+            support += 10 * std::max(1.0, std::fabs(x)) * std::fabs(w);
+        } else if (penalties_.unit(g) > 0) { // the certificate balances it, which moves the others about as much
+            unbalanced = std::max(unbalanced, std::fabs(w) / penalties_.unit(g));
+        }
+    }
+    support += unbalanced * penalty_;
+    const double primal = losses + penalty_, dual = -conjugates - support;
+    gap_ = std::max(primal - dual, 0.0);
+    size_ = std::max({std::fabs(primal), std::fabs(dual), 1e-300});
+    gap_of_set_ = gap_;
+    if (rounding_ == 0) return;
+    gap_of_set_ = std::max(rounded + penalty_ - dual + 0.5 * rounding_ * squares, 0.0);
+    if (gap_of_set_ > 0.2 * gap_) return;
+    rounding_ = std::max(0.2 * rounding_, 1e-100); // it is most of the gap
+    y_is_current_ = false;
+}
+
+// Gap-safe screening (Ndiaye, Fercoq, Gramfort and Salmon 2017): D is gamma/n-strongly concave, so the optimal y lies in a ball
+// around s y, and a feature whose constraint holds in all of it has x_j = 0.
+template <class Value> void WorkingSetMethod<Value>::screen(double scale) {
+    const double gamma = problem_.loss().gamma();
+    if (gamma == 0) return;
+    double heaviest = 1;
+    for (const double w : problem_.importance())
+        heaviest = std::max(heaviest, w);
+    const double radius = std::sqrt(2 * gap_ * heaviest / gamma) * (1 + 1e-9);
+    std::erase_if(alive_, [&](std::int32_t j) {
+        const double w = -scale * u_[at(j)];
+        return x_[at(j)] == 0 && slack(zero_range(penalties_[j]), w) > radius * norm_[at(j)];
+    });
+}
+
+template <class Value> void WorkingSetMethod<Value>::choose_set() {
+    in_set_.assign(at(d_), 0);
+    for (const std::int32_t j : set_)
+        in_set_[at(j)] = 1;
+    set_.clear();
+    scores_.clear();
+    bool has_news = false; // a feature outside the last set that wants to leave 0
+    for (const std::int32_t j : alive_) {
+        const Box g = penalties_[j];
+        if (x_[at(j)] != 0 || is_free(g)) {
+            set_.push_back(j);
+        } else if (norm_[at(j)] > 0) {
+            const double room = slack(zero_range(g), -u_[at(j)]);
+            scores_.emplace_back(static_cast<float>(room / norm_[at(j)]), j);
+            has_news = has_news || (room < 0 && !in_set_[at(j)]);
+        }
+    }
+    // the gap of a set that has all it needs must fall
+    strictness_ = has_news || gap_of_set_ < 0.3 * last_gap_ ? 1.0 : std::max(0.1 * strictness_, 1e-8);
+    last_gap_ = gap_of_set_;
+    const std::size_t more = std::min(scores_.size(), std::max<std::size_t>(100, set_.size()));
+    std::nth_element(scores_.begin(), scores_.begin() + static_cast<std::ptrdiff_t>(more), scores_.end());
+    for (std::size_t k = 0; k < more; ++k)
+        set_.push_back(scores_[k].second);
+    std::sort(set_.begin(), set_.end());
+}
+
+template <class Value> void WorkingSetMethod<Value>::set_up_model() {
+    if (!y_is_current_) differentiate();
+    std::vector<double> &r = model_.r();
+    for (std::size_t i = 0; i < y_.size(); ++i)
+        r[i] = y_[i] * weight(i);
+    if (is_quadratic_ && model_.h().same > 0) return; // set up for good
+    if (!is_quadratic_ || !problem_.importance().empty()) {
+        const double drift = find_curvatures();
+        if (model_.used_gram() && drift < (is_curved_ ? 0.1 : 1e-6)) return;
+        model_.h().rows = curvatures_;
+    }
+    model_.h().same = inverse_n_;
+    model_.reset(is_quadratic_ || unrest_ < 0.1 ? 40 : 3);
+}
+
+/// The rows' curvatures now; returns by what share they differ from the model's. Between the last two calls: unrest_.
+template <class Value> double WorkingSetMethod<Value>::find_curvatures() {
+    const auto b = problem_.targets();
+    const std::vector<double> &old = model_.h().rows;
+    const bool is_first = curvatures_.empty();
+    curvatures_.resize(y_.size());
+    double drift = 0, unrest = 0, sum = 0;
+    with_loss([&](const auto &loss) {
+        double largest = loss.largest_curvature();
+        for (std::size_t i = 0; loss.largest_curvature() == 0 && i < y_.size(); ++i) {
+            largest = std::max(largest, loss.curvature(z_[i], y_[i], b[i]));
+        }
+        const double floor = is_quadratic_ ? 0 : floor_ * largest;
+        for (std::size_t i = 0; i < y_.size(); ++i) {
+            const double h = (loss.curvature(z_[i], y_[i], b[i]) + floor) * weight(i);
+            unrest += std::fabs(h - curvatures_[i]);
+            drift += old.empty() ? 0.0 : std::fabs(h - old[i]);
+            sum += h;
+            curvatures_[i] = h;
+        }
+    });
+    unrest_ = is_first ? infinity : unrest / sum;
+    return is_first ? infinity : drift / sum;
+}
+
+/// u on the set, from the model's rows.
+template <class Value> void WorkingSetMethod<Value>::differentiate_set() {
+    for (const std::int32_t j : set_) {
+        const auto column = columns_.column(j);
+        u_[at(j)] = dot(column, model_.r().data());
+        touched_ += column.size();
+    }
+}
+
+/// One model and its minimiser; true when the set is solved as well as the gap asks.
+template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
+    // Of the gap that may be left in the set, and of the model that may be left in a step: sets and models are far from right at
+    // first; later a look at all features costs more than solving a model that may be exact.
+    const bool is_early = gap_of_set_ > 0.1 * size_;
+    const double share = is_curved_ ? (is_early ? 0.3 : 0.1) : (is_early ? 0.1 : 0.01);
+    const double reduction = is_curved_ ? share : (gap_of_set_ > 0.01 * size_ ? 0.1 : 1e-3);
+    const double left = strictness_ * share * gap_of_set_;
+    // an excess e shrinks the dual point by 1 + e, which costs about e times the penalty and e^2 times the objective
+    const SweepResult target{0.1 * left, std::min(left / std::max(penalty_, 1e-3 * size_), std::sqrt(left / size_))};
+    set_up_model();
+    touched_ += row_entries * problem_.rows();
+    if (u_is_lost_) differentiate_set();
+    u_is_lost_ = true;
+    if (is_quadratic_) {
+        model_.minimize(set_, x_, u_, target, 0, budget);
+        for (std::size_t i = 0; i < z_.size(); ++i)
+            z_[i] = model_.r()[i] / weight(i) + problem_.targets()[i];
+        y_is_current_ = false;
+        return model_.reached();
+    }
+    before_.resize(set_.size());
+    for (std::size_t k = 0; k < set_.size(); ++k)
+        before_[k] = x_[at(set_[k])];
+    const SweepResult first = model_.minimize(set_, x_, u_, target, reduction, budget);
+    const bool is_whole = search_line();
+    return (is_whole && model_.reached() && reduction * first.violation <= target.violation &&
+            reduction * reduction * first.decrease <= target.decrease) ||
+           ++steps_in_set_ >= 20;
+}
+
+template <class Value> double WorkingSetMethod<Value>::change_of_penalty(double t) const {
+    double change = 0;
+    for (std::size_t k = 0; k < set_.size(); ++k) {
+        const double start = before_[k], end = x_[at(set_[k])];
+        if (start == end) continue;
+        const Box g = penalties_[set_[k]];
+        const double between = t == 1 ? end : start + t * (end - start);
+        change += g.l1 * (std::fabs(between) - std::fabs(start)) + 0.5 * g.l2 * (between - start) * (between + start);
+    }
+    return change;
+}
+
+/// The losses at z + t dz.
+template <class Value> double WorkingSetMethod<Value>::loss_at(double t) const {
+    double sum = 0;
+    const auto b = problem_.targets();
+    with_loss([&](const auto &loss) {
+        for (std::size_t i = 0; i < b.size(); ++i)
+            sum += weight(i) * loss.value(z_[i] + t * dz_[i], b[i]);
+    });
+    return sum;
+}
+
+/// The slope of the penalty at x, on the way from before_.
+template <class Value> double WorkingSetMethod<Value>::slope_of_penalty() const {
+    double slope = 0;
+    for (std::size_t k = 0; k < set_.size(); ++k) {
+        const double end = x_[at(set_[k])], move = end - before_[k];
+        if (move == 0) continue;
+        const Box g = penalties_[set_[k]];
+        slope += end == 0 ? -g.l1 * std::fabs(move) : move * (std::copysign(g.l1, end) + g.l2 * end);
+    }
+    return slope;
+}
+
+// From before_ to x_; true when the whole step was taken. Where the objective still falls at its end, convexity says that it fell
+// all the way, which saves the logarithms of the values; else halving until the decrease is a share of the model's.
+template <class Value> bool WorkingSetMethod<Value>::search_line() {
+    if (model_.used_gram()) {
+        dz_ = model_.dz();
+    } else {
+        std::fill(dz_.begin(), dz_.end(), 0.0);
+        for (std::size_t k = 0; k < set_.size(); ++k) {
+            const double move = x_[at(set_[k])] - before_[k];
+            if (move == 0) continue;
+            const auto column = columns_.column(set_[k]);
+            axpy(move, column, dz_.data());
+            touched_ += column.size();
+        }
+    }
+    trial_.resize(z_.size());
+    double slope = change_of_penalty(1), end_slope = slope_of_penalty();
+    const auto b = problem_.targets();
+    with_loss([&](const auto &loss) {
+        for (std::size_t i = 0; i < dz_.size(); ++i) {
+            trial_[i] = loss.derivative(z_[i] + dz_[i], b[i]);
+            slope += weight(i) * y_[i] * dz_[i];
+            end_slope += weight(i) * trial_[i] * dz_[i];
+        }
+    });
+    double t = 1;
+    if (!(end_slope <= 0)) {
+        const double start = loss_at(0), noise = 1e-13 * std::fabs(start);
+        for (; t > 1e-12; t *= 0.5) {
+            const double change = loss_at(t) - start + change_of_penalty(t);
+            if (change <= 0.01 * t * slope + noise) break;
+        }
+    }
+    floor_ = t == 1 ? std::max(1e-9, floor_ * 0.1) : std::min(1.0, floor_ * 10);
+    for (std::size_t k = 0; t < 1 && k < set_.size(); ++k) {
+        double &x = x_[at(set_[k])];
+        x = before_[k] + t * (x - before_[k]);
+    }
+    for (std::size_t i = 0; i < dz_.size(); ++i)
+        z_[i] += t * dz_[i];
+    if (t == 1) y_.swap(trial_);
+    y_is_current_ = t == 1;
+    return t == 1;
+}
+
+} // namespace
+
+std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &) {
+    if (std::holds_alternative<L2>(problem.regularizer().variant())) {
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {} needs an l1 penalty or bounds, which leave most weights at 0; "
+                         "for an l2 penalty alone take the solver spdc_fast",
+                         options.name));
+    }
+    constexpr std::int64_t most_rows = std::numeric_limits<std::int32_t>::max();
+    if (problem.rows() > most_rows) {
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {} takes up to {} rows, not {}; the solver spdc takes any number", options.name,
+                         most_rows, problem.rows()));
+    }
+    const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
+                          std::holds_alternative<DenseMatrix<float>>(problem.matrix());
+    if (is_float) return std::make_unique<WorkingSetMethod<float>>(problem);
+    return std::make_unique<WorkingSetMethod<double>>(problem);
+}
+
+} // namespace spdc

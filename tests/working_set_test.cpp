@@ -1,0 +1,217 @@
+// Working sets: the same optimum as the paper's method over losses, penalties, intercepts and weights; shapes that hurt; and the
+// copy by columns against a naive one.
+#include "column_matrix.h"
+#include "spdc/solvers.h"
+#include "support/files.h"
+#include "support/oracles.h"
+#include "support/problems.h"
+
+#include <gtest/gtest.h>
+
+namespace spdc::tests {
+namespace {
+
+using test::error_of;
+
+Result solve_to(const Problem &problem, const AnySolver &solver, double tolerance, double passes = 10000) {
+    Stopping stopping;
+    stopping.tolerance = tolerance;
+    stopping.max_passes = passes;
+    return solve(problem, solver, stopping);
+}
+
+void expect_certified(const Problem &problem, double tolerance, double passes = 10000) {
+    const Result result = solve_to(problem, WorkingSet{}, tolerance, passes);
+    EXPECT_TRUE(result.converged()) << to_string(result.stop_reason) << " at " << result.worst().relative_gap
+                                    << " after " << result.passes << " passes";
+}
+
+bool has_kinks(const AnyLoss &loss) { return loss.gamma() == 0 && loss.lipschitz() < infinity; }
+
+struct Penalty {
+    std::string name;
+    AnyRegularizer regularizer;
+    bool has_factors = false;
+};
+
+std::vector<Penalty> penalties() {
+    return {{"l1", ElasticNet{0.03, 0}},
+            {"elastic net", ElasticNet{0.02, 0.05}},
+            {"non-negative l1", Box{0.02, 0, {0, infinity}}},
+            {"bounded elastic net", Box{0.01, 0.02, {-0.3, 0.4}}},
+            {"factors with a zero", ElasticNet{0.02, 0.01}, true}};
+}
+
+ProblemOptions options_for(const Penalty &penalty, Intercept intercept, std::int64_t features) {
+    ProblemOptions options;
+    options.intercept = intercept;
+    for (std::int64_t j = 0; penalty.has_factors && j < features; ++j) {
+        options.penalty_factors.push_back(j == 1 ? 0.0 : 0.5 + 0.25 * static_cast<double>(j % 5));
+    }
+    return options;
+}
+
+template <class Check> void each_problem(const AnyLoss &loss, Check &&check) {
+    for (const Penalty &penalty : penalties()) {
+        for (const Intercept intercept : {Intercept::none, Intercept::free, Intercept::penalized}) {
+            for (const bool weighted : {false, true}) {
+                SCOPED_TRACE(std::string(loss.name()) + ", " + penalty.name + ", intercept " +
+                             std::string(to_string(intercept)) + (weighted ? ", weighted" : ""));
+                const Dataset data = tiny_dataset({.task = loss.task(), .rows = 40, .weighted = weighted});
+                check(Problem(data, loss, penalty.regularizer, options_for(penalty, intercept, data.features())));
+            }
+        }
+    }
+}
+
+TEST(WorkingSet, CertifiesEveryLossPenaltyInterceptAndWeighting) {
+    for (const std::string &name : loss_names()) {
+        const AnyLoss loss = make_loss(name);
+        each_problem(loss, [&](const Problem &problem) { expect_certified(problem, has_kinks(loss) ? 1e-6 : 1e-10); });
+    }
+}
+
+TEST(WorkingSet, FindsTheOptimumOfThePapersMethod) {
+    for (const std::string &name : loss_names()) {
+        const AnyLoss loss = make_loss(name);
+        if (has_kinks(loss) || loss.gamma() == 0) continue; // the paper's method takes very long there
+        each_problem(loss, [&](const Problem &problem) {
+            const Result slow = solve_to(problem, Spdc{}, 1e-8, 200000);
+            const Result fast = solve_to(problem, WorkingSet{}, 1e-9);
+            ASSERT_TRUE(slow.converged() && fast.converged()) << slow.worst().relative_gap;
+            EXPECT_NEAR(fast.worst().primal, slow.worst().primal, 1.1e-8 * std::fabs(slow.worst().primal));
+        });
+    }
+}
+
+TEST(WorkingSet, TheZeroModelTakesNoWork) {
+    for (const std::string &name : loss_names()) {
+        const AnyLoss loss = make_loss(name);
+        if (loss.gamma() == 0) continue; // with kinks the dual of the constant model is not unique
+        for (const Intercept intercept : {Intercept::none, Intercept::free}) {
+            SCOPED_TRACE(name + ", intercept " + std::string(to_string(intercept)));
+            ProblemOptions options;
+            options.intercept = intercept;
+            const Dataset data = tiny_dataset({.task = loss.task(), .weighted = true});
+            const double limit = l1_max(Problem(data, loss, ElasticNet{1, 0}, options));
+            const Problem problem(data, loss, ElasticNet{1.0001 * limit, 0}, options);
+            const Result result = solve_to(problem, WorkingSet{}, 1e-8);
+            EXPECT_TRUE(result.converged());
+            EXPECT_EQ(result.trace.size(), 1U); // the first certificate is the last
+            for (const double weight : result.weights)
+                EXPECT_EQ(weight, 0);
+        }
+    }
+}
+
+TEST(WorkingSet, LeavesMostWeightsAtZeroOnWideData) {
+    for (const AnyLoss &loss : {AnyLoss(Squared{}), AnyLoss(Logistic{}), AnyLoss(SquaredHinge{}), AnyLoss(Huber{})}) {
+        SCOPED_TRACE(std::string(loss.name()));
+        const Dataset data = tiny_dataset({.task = loss.task(), .rows = 60, .columns = 1500, .density = 0.1});
+        const double limit = l1_max(Problem(data, loss, ElasticNet{1, 0}));
+        for (const double part : {0.3, 0.03}) {
+            const Problem problem(data, loss, ElasticNet{part * limit, 0});
+            const Result result = solve_to(problem, WorkingSet{}, 1e-9);
+            EXPECT_TRUE(result.converged()) << result.worst().relative_gap;
+            EXPECT_LE(result.trace.back().nonzeros, 60);
+            EXPECT_LT(result.passes, 500);
+        }
+    }
+}
+
+TEST(WorkingSet, CertifiesTallData) {
+    for (const AnyLoss &loss :
+         {AnyLoss(Squared{}), AnyLoss(Logistic{}), AnyLoss(SmoothedHinge{}), AnyLoss(Poisson{})}) {
+        for (const Storage storage : {Storage::csr_float, Storage::dense_double}) {
+            SCOPED_TRACE(std::string(loss.name()));
+            const Dataset data = tiny_dataset({.task = loss.task(), .rows = 3000, .columns = 12}, storage);
+            ProblemOptions options;
+            options.intercept = Intercept::free;
+            for (const double part : {0.3, 1e-4}) {
+                const double limit = l1_max(Problem(data, loss, ElasticNet{1, 0}, options));
+                expect_certified(Problem(data, loss, ElasticNet{part * limit, 0}, options), 1e-9, 500);
+            }
+        }
+    }
+}
+
+/// Columns that make trouble: one twice, one constant, one empty, one and its tiny and huge multiples.
+TinyData troublesome_data(Task task) {
+    TinyData data = tiny_data({.task = task, .rows = 50, .columns = 8});
+    for (std::size_t i = 0; i < data.rows.size(); ++i) {
+        auto &row = data.rows[i];
+        const double first = row[0], second = row[1];
+        row.insert(row.end(), {first, 1.0, 0.0, 1e6 * second, 1e-3 * second});
+    }
+    return data;
+}
+
+TEST(WorkingSet, TakesDuplicateConstantEmptyAndUnscaledColumns) {
+    for (const std::string &name : loss_names()) {
+        const AnyLoss loss = make_loss(name);
+        if (has_kinks(loss) || loss.gamma() == 0) continue;
+        for (const Intercept intercept : {Intercept::none, Intercept::free}) {
+            SCOPED_TRACE(name + ", intercept " + std::string(to_string(intercept)));
+            ProblemOptions options;
+            options.intercept = intercept;
+            for (const AnyRegularizer &g :
+                 {AnyRegularizer(ElasticNet{0.01, 0}), AnyRegularizer(ElasticNet{0.01, 1e-4})}) {
+                expect_certified({as_dataset(troublesome_data(loss.task())), loss, g, options}, 1e-8);
+            }
+        }
+    }
+}
+
+TEST(WorkingSet, SolvesNonNegativeLeastSquaresWithoutL1) {
+    const Dataset data = tiny_dataset({.task = Task::regression, .rows = 40, .columns = 15});
+    const Problem problem(data, Squared{}, Box{0, 0, {0, 2}});
+    const Result result = solve_to(problem, WorkingSet{}, 1e-9);
+    EXPECT_TRUE(result.converged());
+    for (const double weight : result.weights)
+        EXPECT_TRUE(0 <= weight && weight <= 2);
+}
+
+TEST(WorkingSet, GivesTheSameBitsForAnyNumberOfThreads) {
+    const Dataset data = tiny_dataset({.rows = 80, .columns = 200});
+    const Problem problem(data, Logistic{}, ElasticNet{0.01, 0});
+    SolveContext context;
+    const Result one = solve(problem, WorkingSet{}, {}, context);
+    context.threads = 3;
+    EXPECT_EQ(solve(problem, WorkingSet{}, {}, context).weights, one.weights);
+}
+
+TEST(WorkingSet, RefusesAPenaltyThatLeavesNoZeros) {
+    const Problem problem(tiny_dataset(), Logistic{}, L2{0.1});
+    const std::string message = error_of(ErrorKind::unsupported, [&] { solve(problem, WorkingSet{}); });
+    EXPECT_NE(message.find("needs an l1 penalty or bounds"), std::string::npos) << message;
+    EXPECT_NE(message.find("spdc_fast"), std::string::npos) << message;
+}
+
+TEST(ColumnMatrix, HoldsWhatTheRowsHold) {
+    for (const Storage storage : all_storages) {
+        for (const Intercept intercept : {Intercept::none, Intercept::free}) {
+            TinyData data = tiny_data({.rows = 23, .columns = 17});
+            for (auto &row : data.rows)
+                row[3] = 0; // an empty column
+            ProblemOptions options;
+            options.intercept = intercept;
+            const Problem problem(as_dataset(data, storage), Logistic{}, L2{1}, options);
+            const ColumnMatrix<double> columns(problem);
+            ASSERT_EQ(columns.columns(), problem.dimension());
+            for (std::int64_t j = 0; j < columns.columns(); ++j) {
+                std::vector<double> dense(data.rows.size(), 0.0);
+                const auto column = columns.column(j);
+                for (std::int64_t p = 0; p < column.size(); ++p) {
+                    EXPECT_TRUE(p == 0 || column.column(p - 1) < column.column(p));
+                    dense[static_cast<std::size_t>(column.column(p))] = column.value(p);
+                }
+                for (std::size_t i = 0; i < dense.size(); ++i) {
+                    EXPECT_EQ(dense[i], j == 17 ? 1.0 : data.rows[i][static_cast<std::size_t>(j)]);
+                }
+            }
+        }
+    }
+}
+
+} // namespace
+} // namespace spdc::tests
