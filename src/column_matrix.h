@@ -27,8 +27,8 @@ template <class Value> class ColumnMatrix {
 
   private:
     std::vector<std::int64_t> offsets_;
-    std::vector<std::int32_t, HugePageAllocator<std::int32_t>> rows_;
-    std::vector<Value, HugePageAllocator<Value>> values_;
+    std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> rows_;
+    std::vector<Value, UnfilledHugePageAllocator<Value>> values_;
 };
 
 extern template class ColumnMatrix<float>;

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
-#include <utility>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -30,12 +29,15 @@ template <class T> struct HugePageAllocator {
         return static_cast<T *>(memory);
     }
     void deallocate(T *memory, std::size_t) noexcept { std::free(memory); }
-    /// resize() leaves numbers as they are: who fills the array anyway should not touch it twice.
-    template <class U> void construct(U *place) noexcept(noexcept(U())) { ::new (static_cast<void *>(place)) U; }
-    template <class U, class... Arguments> void construct(U *place, Arguments &&...arguments) {
-        ::new (static_cast<void *>(place)) U(std::forward<Arguments>(arguments)...);
-    }
     bool operator==(const HugePageAllocator &) const noexcept { return true; }
+};
+
+/// The same for arrays that are filled anyway: resize() leaves new numbers as they are, so that memory is not touched twice.
+template <class T> struct UnfilledHugePageAllocator : HugePageAllocator<T> {
+    template <class U> struct rebind { using other = UnfilledHugePageAllocator<U>; };
+    UnfilledHugePageAllocator() = default;
+    template <class U> UnfilledHugePageAllocator(const UnfilledHugePageAllocator<U> &) noexcept {} // NOLINT: as above
+    template <class U> void construct(U *place) noexcept { ::new (static_cast<void *>(place)) U; }
 };
 
 } // namespace spdc
