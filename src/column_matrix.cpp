@@ -26,8 +26,7 @@ template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem)
         },
         problem.matrix());
     if (problem.has_intercept()) offsets_[features + 1] = problem.rows();
-    for (std::size_t j = 1; j < offsets_.size(); ++j)
-        offsets_[j] += offsets_[j - 1];
+    for (std::size_t j = 1; j < offsets_.size(); ++j) offsets_[j] += offsets_[j - 1];
     rows_.resize(static_cast<std::size_t>(offsets_.back()));
     values_.resize(static_cast<std::size_t>(offsets_.back()));
     std::vector<std::int64_t> next(offsets_.begin(), offsets_.end() - 1);

@@ -43,6 +43,11 @@ Choice choose(const Problem &problem) {
     if (is_l2 && problem.penalty_factors().empty()) {
         return {SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};
     }
+    const double l1 = std::visit([](const auto &g) { return g.parts().l1; }, problem.regularizer().variant());
+    if (l1 > 0 && problem.loss().gamma() > 0) {
+        return {WorkingSet{},
+                "auto picked working_set: an l1 penalty leaves most weights at 0, and the loss is smooth"};
+    }
     return {Spdc{}, "auto picked spdc: it takes every penalty, weighting and intercept"};
 }
 

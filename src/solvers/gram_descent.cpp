@@ -19,8 +19,7 @@ GramDescent<Value>::GramDescent(const ColumnMatrix<Value> &columns, const Penalt
     : columns_(columns), penalties_(penalties), place_(at(columns.columns()), absent), count_(at(rows), 0) {}
 
 template <class Value> void GramDescent<Value>::forget() {
-    for (const std::int32_t j : list_)
-        place_[at(j)] = absent;
+    for (const std::int32_t j : list_) place_[at(j)] = absent;
     std::fill(count_.begin(), count_.end(), 0);
     list_.clear();
     moves_.clear();
@@ -46,12 +45,10 @@ template <class Value> void GramDescent<Value>::tidy(std::span<const std::int32_
         }
         place_[at(j)] = absent;
         const auto column = columns_.column(j);
-        for (std::int64_t p = 0; p < column.size(); ++p)
-            --count_[at(column.column(p))];
+        for (std::int64_t p = 0; p < column.size(); ++p) --count_[at(column.column(p))];
     }
     for (std::size_t k = 0; k < kept; ++k) {
-        for (std::size_t m = 0; m < kept; ++m)
-            gram_[k * stride_ + m] = gram_[from[k] * stride_ + from[m]];
+        for (std::size_t m = 0; m < kept; ++m) gram_[k * stride_ + m] = gram_[from[k] * stride_ + from[m]];
         diagonal_[k] = diagonal_[from[k]];
     }
     list_.resize(kept);
@@ -75,8 +72,7 @@ bool GramDescent<Value>::include(std::span<const std::int32_t> features, const C
         grow(first, h);
         return true;
     }
-    for (std::size_t k = first; k < list_.size(); ++k)
-        place_[at(list_[k])] = absent;
+    for (std::size_t k = first; k < list_.size(); ++k) place_[at(list_[k])] = absent;
     list_.resize(first);
     return false;
 }
@@ -86,8 +82,7 @@ template <class Value> std::int64_t GramDescent<Value>::count_rows(std::size_t f
     offsets_.assign(count_.size() + 1, 0);
     for (std::size_t k = first; k < list_.size(); ++k) {
         const auto column = columns_.column(list_[k]);
-        for (std::int64_t p = 0; p < column.size(); ++p)
-            ++offsets_[at(column.column(p))];
+        for (std::int64_t p = 0; p < column.size(); ++p) ++offsets_[at(column.column(p))];
     }
     std::int64_t products = 0, end = 0;
     for (std::size_t i = 0; i < count_.size(); ++i) {
@@ -133,19 +128,16 @@ template <class Value> void GramDescent<Value>::grow(std::size_t first, const Cu
     moves_.resize(count, 0);
     next_.assign(count, 0);
     ends_.assign(offsets_.begin(), offsets_.end() - 1);
-    for (std::size_t k = 0; k < count; ++k)
-        std::fill_n(gram_.data() + k * stride_ + first, added, 0.0);
+    for (std::size_t k = 0; k < count; ++k) std::fill_n(gram_.data() + k * stride_ + first, added, 0.0);
     // blocks of rows whose entries stay in the second-level cache while all columns go by
     constexpr std::size_t block_bytes = 200'000;
     const auto rows = static_cast<std::int64_t>(count_.size());
     const std::size_t bytes = values_.size() * (sizeof(Value) + sizeof(std::uint16_t));
     const std::int64_t blocks = 1 + static_cast<std::int64_t>(bytes / block_bytes);
-    for (std::int64_t block = 1; block <= blocks; ++block)
-        add_products(first, rows * block / blocks, h);
+    for (std::int64_t block = 1; block <= blocks; ++block) add_products(first, rows * block / blocks, h);
     for (std::size_t k = 0; k < count; ++k) {
         const std::size_t end = k < first ? count : k + 1;
-        for (std::size_t m = first; m < end; ++m)
-            gram_[m * stride_ + k] = gram_[k * stride_ + m];
+        for (std::size_t m = first; m < end; ++m) gram_[m * stride_ + k] = gram_[k * stride_ + m];
         diagonal_[k] = gram_[k * stride_ + k];
     }
     for (std::size_t i = 0; i < count_.size(); ++i)
@@ -246,8 +238,7 @@ template <class Value> SweepResult GramDescent<Value>::sweep() noexcept {
         if (move == 0) continue;
         x_[k] = after;
         const double *const row = gram_.data() + k * stride_;
-        for (std::size_t m = 0; m < count; ++m)
-            q[m] += move * row[m];
+        for (std::size_t m = 0; m < count; ++m) q[m] += move * row[m];
         ++moved;
     }
     touched_ += moved * static_cast<std::int64_t>(count) / 8;
@@ -298,8 +289,7 @@ template <class Value> void GramDescent<Value>::solve_face() {
     for (Eigen::Index a = 0; a < size; ++a) {
         const std::size_t k = face[at(a)];
         const Box g = penalties_[list_[k]];
-        for (Eigen::Index b = 0; b < size; ++b)
-            matrix(b, a) = gram_[k * stride_ + face[at(b)]];
+        for (Eigen::Index b = 0; b < size; ++b) matrix(b, a) = gram_[k * stride_ + face[at(b)]];
         matrix(a, a) += g.l2 + 1e-13 * diagonal_[k]; // dependent columns
         move[a] = -(q_[k] + g.l2 * x_[k] + (x_[k] > 0 ? g.l1 : -g.l1));
     }
@@ -321,8 +311,7 @@ template <class Value> void GramDescent<Value>::solve_face() {
         const double before = x_[k];
         x_[k] = penalties_[list_[k]].bounds.clip(before + step * move[a]);
         const double *const row = gram_.data() + k * stride_;
-        for (std::size_t m = 0; m < q_.size(); ++m)
-            q_[m] += (x_[k] - before) * row[m];
+        for (std::size_t m = 0; m < q_.size(); ++m) q_[m] += (x_[k] - before) * row[m];
     }
     remember();
 }

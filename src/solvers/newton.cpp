@@ -156,8 +156,7 @@ void FusedNewton::add_dual(const LossRows &rows, std::size_t k, const double *z,
         sums.young += loss_.young(rows, z, y);
     }
     if (!any) return;
-    for (std::size_t i = 0; i < rows.count; ++i)
-        excess[i] *= rows.omega[i];
+    for (std::size_t i = 0; i < rows.count; ++i) excess[i] *= rows.omega[i];
     rows_.combine(k, excess, sums.excess.data());
 }
 
@@ -247,8 +246,7 @@ void FusedNewton::try_full_step() {
 void FusedNewton::search_line() {
     const std::size_t count = stage_ * rows_.block_rows();
     std::vector<double> &move = next_;
-    for (std::size_t i = 0; i < count; ++i)
-        move[i] -= z_[i];
+    for (std::size_t i = 0; i < count; ++i) move[i] -= z_[i];
     const double scale = 1 / sample_size();
     const double pull = l2_.cwiseProduct(x_).dot(step_), stiffness = l2_.cwiseProduct(step_).dot(step_);
     const auto slope = [&](double t) {
@@ -258,8 +256,7 @@ void FusedNewton::search_line() {
     const LineSlope end = slope(1);
     const bool full = end.first <= 0.1 * decrement_;
     const double t = full ? 1 : line_minimum(slope, -2 * decrement_, 1);
-    for (std::size_t i = 0; i < count; ++i)
-        z_[i] += t * move[i];
+    for (std::size_t i = 0; i < count; ++i) z_[i] += t * move[i];
     x_ += t * step_;
     careful_ = !full;
     useless_ = t * decrement_ <= 1e-15 * std::fabs(objective_) ? useless_ + 1 : 0;
@@ -311,8 +308,7 @@ void FusedNewton::point(std::vector<double> &x, std::vector<double> &y) {
         loss_.dual(all, z_.data(), dual.data());
     }
     y.resize(rows_.rows());
-    for (std::size_t p = 0; p < rows_.rows(); ++p)
-        y[at(rows_.row_at(p))] = dual[p];
+    for (std::size_t p = 0; p < rows_.rows(); ++p) y[at(rows_.row_at(p))] = dual[p];
 }
 
 /// Whether Newton steps from x = 0 suit the loss; if not, it is one for the barrier.

@@ -40,8 +40,7 @@ struct Pieces {
 struct Slacks {
     std::vector<double> p, q, s, t;
     void resize(std::size_t count) {
-        for (auto *array : {&p, &q, &s, &t})
-            array->resize(count, 1.0);
+        for (auto *array : {&p, &q, &s, &t}) array->resize(count, 1.0);
     }
 };
 
@@ -104,8 +103,7 @@ BarrierNewton::BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSyste
             }
         },
         problem.loss().variant());
-    for (auto *array : {&z_, &first_, &next_})
-        array->resize(count_, 0.0);
+    for (auto *array : {&z_, &first_, &next_}) array->resize(count_, 0.0);
     slacks_.resize(count_ * pieces_);
     center();
 }
@@ -276,8 +274,7 @@ void BarrierNewton::move(std::size_t begin, std::size_t end, double length, doub
             slacks_.t[at + j] += length * moves.t[j];
         }
     });
-    for (std::size_t i = begin; i < end; ++i)
-        z_[i] += length * (next_[i] - z_[i]);
+    for (std::size_t i = begin; i < end; ++i) z_[i] += length * (next_[i] - z_[i]);
 }
 
 bool BarrierNewton::is_stuck(bool solved, double length) {
@@ -333,8 +330,7 @@ void BarrierNewton::point(std::vector<double> &x, std::vector<double> &y) {
         });
     }
     y.resize(static_cast<std::size_t>(problem_.rows()));
-    for (std::size_t p = 0; p < y.size(); ++p)
-        y[system_->row_at(p)] = dual[p];
+    for (std::size_t p = 0; p < y.size(); ++p) y[system_->row_at(p)] = dual[p];
 }
 
 } // namespace

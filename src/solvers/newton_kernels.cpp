@@ -67,16 +67,13 @@ template <int lanes> SPDC_INLINE void combine(const ColumnBlock &block, const do
     using Real = typename Vector<lanes>::Real;
     for (std::size_t c = 0; c < block.count; c += 4) {
         const double *column[4];
-        for (std::size_t k = 0; k < 4; ++k)
-            column[k] = block.column(std::min(c + k, block.count - 1));
+        for (std::size_t k = 0; k < 4; ++k) column[k] = block.column(std::min(c + k, block.count - 1));
         Real sum[4] = {};
         for (std::size_t i = 0; i < block.rows; i += lanes) {
             const Real weight = at<lanes>(w + i);
-            for (std::size_t k = 0; k < 4; ++k)
-                sum[k] += weight * at<lanes>(column[k] + i);
+            for (std::size_t k = 0; k < 4; ++k) sum[k] += weight * at<lanes>(column[k] + i);
         }
-        for (std::size_t k = 0; k < 4 && c + k < block.count; ++k)
-            g[c + k] += sum_of<lanes>(sum[k]);
+        for (std::size_t k = 0; k < 4 && c + k < block.count; ++k) g[c + k] += sum_of<lanes>(sum[k]);
     }
 }
 
@@ -88,12 +85,10 @@ SPDC_INLINE void gram(const ColumnBlock &weighted, const ColumnBlock &block, dou
     const std::size_t count = block.count;
     for (std::size_t c = 0; c < count; c += 4) {
         const double *left[4];
-        for (std::size_t k = 0; k < 4; ++k)
-            left[k] = weighted.column(std::min(c + k, count - 1));
+        for (std::size_t k = 0; k < 4; ++k) left[k] = weighted.column(std::min(c + k, count - 1));
         for (std::size_t e = c; e < count; e += 3) {
             const double *right[3];
-            for (std::size_t k = 0; k < 3; ++k)
-                right[k] = block.column(std::min(e + k, count - 1));
+            for (std::size_t k = 0; k < 3; ++k) right[k] = block.column(std::min(e + k, count - 1));
             Real sum[4][3] = {};
             for (std::size_t i = 0; i < block.rows; i += lanes) {
                 const Real r0 = at<lanes>(right[0] + i);
@@ -131,8 +126,7 @@ SPDC_INLINE void tail(const TailBlock &tail, const std::int32_t *rows, std::size
             }
             double *const square = to.tail + column * to.tail_count;
             const double weight = h[k] * value;
-            for (std::int64_t q = p; q < end; ++q)
-                square[tail.columns[q]] += weight * tail.values[q];
+            for (std::int64_t q = p; q < end; ++q) square[tail.columns[q]] += weight * tail.values[q];
         }
     }
 }
@@ -149,8 +143,7 @@ SPDC_INLINE void exp_of_minus(const typename Vector<lanes>::Real &a, typename Ve
     Real p = r * (1.0 / 6227020800) + 1.0 / 479001600;
     constexpr double series[] = {1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720,
                                  1.0 / 120,      1.0 / 24,      1.0 / 6,      0.5,         1.0,        1.0};
-    for (const double term : series)
-        p = p * r + term;
+    for (const double term : series) p = p * r + term;
     const Integer power = ((Integer)shifted + 1023) << 52;
     result = p * (Real)power;
 }
@@ -164,8 +157,7 @@ SPDC_INLINE void log1p_of(const typename Vector<lanes>::Real &e, typename Vector
     const Real s = f / (2.0 + f), s2 = s * s;
     Real p = s2 * (1.0 / 21) + 1.0 / 19;
     constexpr double series[] = {1.0 / 17, 1.0 / 15, 1.0 / 13, 1.0 / 11, 1.0 / 9, 1.0 / 7, 1.0 / 5, 1.0 / 3};
-    for (const double term : series)
-        p = p * s2 + term;
+    for (const double term : series) p = p * s2 + term;
     const Real zero = {}, ln2 = zero + 0.6931471805599453;
     result = 2.0 * s + 2.0 * s * s2 * p + (large ? ln2 : zero);
 }

@@ -65,8 +65,7 @@ LineSlope NewtonLoss::slope(const LossRows &rows, const double *z, const double 
     LineSlope slope;
     for (std::size_t begin = 0; begin < rows.count; begin += block) {
         const std::size_t count = std::min(block, rows.count - begin);
-        for (std::size_t i = 0; i < count; ++i)
-            at[i] = z[begin + i] + t * v[begin + i];
+        for (std::size_t i = 0; i < count; ++i) at[i] = z[begin + i] + t * v[begin + i];
         evaluate({rows.b + begin, rows.omega + begin, count}, at, w, h);
         for (std::size_t i = 0; i < count; ++i) {
             slope.first += w[i] * v[begin + i];
@@ -79,8 +78,7 @@ LineSlope NewtonLoss::slope(const LossRows &rows, const double *z, const double 
 void NewtonLoss::dual(const LossRows &rows, const double *z, double *y) const {
     std::visit(
         [&](const auto &loss) {
-            for (std::size_t i = 0; i < rows.count; ++i)
-                y[i] = loss.derivative(z[i], rows.b[i]);
+            for (std::size_t i = 0; i < rows.count; ++i) y[i] = loss.derivative(z[i], rows.b[i]);
         },
         loss_.variant());
 }

@@ -17,8 +17,7 @@ class PlainNewton final : public Method {
   public:
     PlainNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system)
         : problem_(problem), loss_(problem.loss()), system_(std::move(system)), count_(system_->rows().count) {
-        for (auto *array : {&z_, &next_, &w_, &h_, &y_, &excess_})
-            array->resize(count_, 0.0);
+        for (auto *array : {&z_, &next_, &w_, &h_, &y_, &excess_}) array->resize(count_, 0.0);
         loss_.set_blunt(loss_.has_pieces());
         objective_ = evaluate();
     }
@@ -65,8 +64,7 @@ void PlainNewton::advance(double) {
         true, next_.data(), [](std::size_t, std::size_t, RowSums &) {}, sums);
     std::vector<double> &move = next_;
     loss_.newton_dual(rows, z_.data(), next_.data(), y_.data(), excess_.data());
-    for (std::size_t i = 0; i < count_; ++i)
-        move[i] -= z_[i];
+    for (std::size_t i = 0; i < count_; ++i) move[i] -= z_[i];
     loss_.set_blunt(false);
     const double n = static_cast<double>(problem_.rows());
     const LineSlope penalty = system_->penalty_slope();
@@ -81,8 +79,7 @@ void PlainNewton::advance(double) {
     }
     const bool full = slope(1).first <= -0.05 * at_zero;
     const double t = full ? 1 : line_minimum(slope, at_zero, 1);
-    for (std::size_t i = 0; i < count_; ++i)
-        z_[i] += t * move[i];
+    for (std::size_t i = 0; i < count_; ++i) z_[i] += t * move[i];
     system_->take(t);
     objective_ = evaluate();
     useless_ = -t * at_zero <= 1e-15 * std::fabs(objective_) ? useless_ + 1 : 0;
@@ -96,8 +93,7 @@ double PlainNewton::measure(bool full_step) {
     const double n = static_cast<double>(problem_.rows());
     const auto mismatch_of = [&](const std::vector<double> &y) {
         return system_->mismatch([&](std::size_t begin, std::size_t end, double *w, double *) {
-            for (std::size_t i = begin; i < end; ++i)
-                w[i - begin] = rows.omega[i] * y[i];
+            for (std::size_t i = begin; i < end; ++i) w[i - begin] = rows.omega[i] * y[i];
         });
     };
     const double newton = full_step ? loss_.young(rows, z_.data(), y_.data()) / n + mismatch_of(y_) : infinity;
@@ -113,8 +109,7 @@ void PlainNewton::point(std::vector<double> &x, std::vector<double> &y) {
     if (iterations_ == 0) loss_.dual(system_->rows(), z_.data(), y_.data());
     system_->point(x);
     y.resize(static_cast<std::size_t>(problem_.rows()));
-    for (std::size_t p = 0; p < y.size(); ++p)
-        y[system_->row_at(p)] = y_[p];
+    for (std::size_t p = 0; p < y.size(); ++p) y[system_->row_at(p)] = y_[p];
 }
 
 } // namespace

@@ -17,8 +17,7 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 std::size_t round_up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit * unit; }
 
 void add_to(std::vector<double> &sum, const std::vector<double> &term) {
-    for (std::size_t i = 0; i < sum.size(); ++i)
-        sum[i] += term[i];
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
 }
 
 } // namespace
@@ -68,8 +67,7 @@ void RowBlocks::choose_panel(const Problem &problem) {
         [&](const auto &matrix) {
             for (std::size_t p = 0; p < looked_at; ++p) {
                 const auto row = matrix.row(order_[p]);
-                for (std::int64_t q = 0; q < row.size(); ++q)
-                    filled[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
+                for (std::int64_t q = 0; q < row.size(); ++q) filled[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
             }
         },
         problem.matrix());
@@ -107,8 +105,7 @@ void RowBlocks::copy(const Problem &problem) {
             }
         },
         problem.matrix());
-    for (std::size_t p = order_.size(); p < padded_rows(); ++p)
-        offsets_[p + 1] = offsets_[p];
+    for (std::size_t p = order_.size(); p < padded_rows(); ++p) offsets_[p + 1] = offsets_[p];
 }
 
 void RowBlocks::predict(std::size_t k, const double *x, double *z) const {
@@ -149,8 +146,7 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
         double *const weighted = scratch.weighted.data() + c * block_rows_;
         const double *const column = all.column(c);
         if (!compacts) {
-            for (std::size_t i = 0; i < block_rows_; ++i)
-                weighted[i] = h[i] * column[i];
+            for (std::size_t i = 0; i < block_rows_; ++i) weighted[i] = h[i] * column[i];
             continue;
         }
         double *const compact = scratch.compact.data() + c * block_rows_;
@@ -158,8 +154,7 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
             compact[i] = column[scratch.active[i]];
             weighted[i] = scratch.active_h[i] * compact[i];
         }
-        for (std::size_t i = active; i < block.rows; ++i)
-            compact[i] = weighted[i] = 0;
+        for (std::size_t i = active; i < block.rows; ++i) compact[i] = weighted[i] = 0;
     }
     const ColumnBlock weighted{scratch.weighted.data(), panel_, block_rows_, block.rows};
     if (panel_ > 0) kernels_.gram(weighted, block, sums.columns.data(), panel_);
@@ -183,10 +178,8 @@ int RowBlocks::sum(std::size_t blocks, int threads, bool with_hessian, RowSums &
         RowScratch scratch = make_scratch();
         for (std::size_t part = next_part++; part < parts; part = next_part++) {
             RowSums own = make_sums(with_hessian);
-            for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k)
-                work(k, scratch, own);
-            while (turn.load(std::memory_order_acquire) != part)
-                std::this_thread::yield();
+            for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) work(k, scratch, own);
+            while (turn.load(std::memory_order_acquire) != part) std::this_thread::yield();
             total.add(own);
             turn.store(part + 1, std::memory_order_release);
         }
@@ -224,15 +217,12 @@ void RowBlocks::assemble(const RowSums &sums, double scale, Eigen::MatrixXd &hes
     for (std::size_t column = 0; column < dimension(); ++column) {
         double *const to = hessian.data() + column * dimension();
         if (column < panel_) {
-            for (std::size_t row = 0; row <= column; ++row)
-                to[row] = scale * sums.columns[row * panel_ + column];
+            for (std::size_t row = 0; row <= column; ++row) to[row] = scale * sums.columns[row * panel_ + column];
             continue;
         }
         const std::size_t j = column - panel_;
-        for (std::size_t row = 0; row < panel_; ++row)
-            to[row] = scale * sums.mixed[j * stride + row];
-        for (std::size_t i = 0; i <= j; ++i)
-            to[panel_ + i] = scale * sums.tail[i * tail_ + j];
+        for (std::size_t row = 0; row < panel_; ++row) to[row] = scale * sums.mixed[j * stride + row];
+        for (std::size_t i = 0; i <= j; ++i) to[panel_ + i] = scale * sums.tail[i * tail_ + j];
     }
 }
 

@@ -93,8 +93,7 @@ class PrimalSystem final : public NewtonSystem {
     }
     void point(std::vector<double> &x) const override {
         x.clear();
-        for (const Eigen::Index place : place_)
-            x.push_back(x_[place]);
+        for (const Eigen::Index place : place_) x.push_back(x_[place]);
     }
 
   private:
@@ -143,8 +142,7 @@ Problem transposed(const Problem &problem) {
             problem.matrix());
     };
     each_entry([&](std::int64_t, std::int64_t j, double) { ++offsets[at(j) + 1]; });
-    for (std::size_t j = 1; j < offsets.size(); ++j)
-        offsets[j] += offsets[j - 1];
+    for (std::size_t j = 1; j < offsets.size(); ++j) offsets[j] += offsets[j - 1];
     std::vector<std::int32_t> columns(at(offsets.back()));
     std::vector<double> values(columns.size());
     std::vector<std::int64_t> next = offsets;
@@ -241,8 +239,7 @@ DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
     const auto free = problem.free_coordinates();
     U_ = Eigen::MatrixXd::Zero(size, static_cast<Eigen::Index>(free.size()));
     std::vector<std::int64_t> column(at(problem.dimension()), -1);
-    for (std::size_t k = 0; k < free.size(); ++k)
-        column[at(free[k])] = static_cast<std::int64_t>(k);
+    for (std::size_t k = 0; k < free.size(); ++k) column[at(free[k])] = static_cast<std::int64_t>(k);
     std::visit(
         [&](const auto &matrix) {
             for (std::int64_t i = 0; i < matrix.rows() && !free.empty(); ++i) {
@@ -274,10 +271,8 @@ bool DualSystem::factor() {
     if (!factor_.factor(matrix_)) return false;
     right_.resize(m, U_.cols());
     schur_.resize(U_.cols(), U_.cols());
-    for (Eigen::Index j = 0; j < U_.cols(); ++j)
-        right_.col(j) = factor_.solve(free_column(j));
-    for (Eigen::Index j = 0; j < U_.cols(); ++j)
-        schur_.row(j) = free_column(j).transpose() * right_;
+    for (Eigen::Index j = 0; j < U_.cols(); ++j) right_.col(j) = factor_.solve(free_column(j));
+    for (Eigen::Index j = 0; j < U_.cols(); ++j) schur_.row(j) = free_column(j).transpose() * right_;
     if (U_.cols() > 0) schur_.diagonal().array() += 1e-15 * schur_.trace() / static_cast<double>(U_.cols()) + 1e-300;
     return true;
 }
@@ -296,8 +291,7 @@ bool DualSystem::solve(const double *z, const Fill &fill, bool factors, double *
     next_c_ = c_;
     if (U_.cols() > 0) {
         VectorXd residual = U_.transpose() * w_;
-        for (Eigen::Index j = 0; j < U_.cols(); ++j)
-            residual[j] += free_column(j).dot(p);
+        for (Eigen::Index j = 0; j < U_.cols(); ++j) residual[j] += free_column(j).dot(p);
         const VectorXd move = schur_.ldlt().solve(-residual);
         p += right_ * move;
         next_c_ += move;
@@ -332,8 +326,7 @@ double DualSystem::mismatch(const Fill &fill) {
 
 void DualSystem::point(std::vector<double> &x) const {
     std::vector<double> y(at(problem_.rows()));
-    for (std::size_t i = 0; i < y.size(); ++i)
-        y[i] = rows_ * v_[static_cast<Eigen::Index>(i)] / omega_[i];
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = rows_ * v_[static_cast<Eigen::Index>(i)] / omega_[i];
     x.resize(at(problem_.dimension()));
     problem_.combine(y, x);
     for (std::int64_t j = 0; j < problem_.dimension(); ++j) {

@@ -49,8 +49,7 @@ SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, s
         reached_ = sweep(set, x).within(target);
         // what sweeps have cost by now is what a Gram matrix may cost
         if (reached_ || !gram_.include(active_, h_, touched() - start)) continue;
-        for (const std::int32_t j : set)
-            u[at(j)] = dot(columns_.column(j), r_.data());
+        for (const std::int32_t j : set) u[at(j)] = dot(columns_.column(j), r_.data());
         minimize_with_gram(set, x, u, target, 0);
     }
     return first;
@@ -78,8 +77,7 @@ SweepResult QuadraticModel<Value>::minimize_with_gram(std::span<const std::int32
     const SweepResult first = gram_.minimize(target, reduction);
     while (true) {
         gram_.finish(x, dz_);
-        for (std::size_t i = 0; i < r_.size(); ++i)
-            r_[i] = start_r_[i] + h_[i] * dz_[i];
+        for (std::size_t i = 0; i < r_.size(); ++i) r_[i] = start_r_[i] + h_[i] * dz_[i];
         newcomers_.clear();
         std::int64_t entries = 0;
         for (const std::int32_t j : set) {
@@ -159,14 +157,12 @@ SweepResult QuadraticModel<Value>::sweep_rows(std::span<const std::int32_t> list
 template <class Value> void QuadraticModel<Value>::remember(const std::vector<double> &x) {
     std::vector<double> &values = past_[remembered_++];
     values.resize(active_.size());
-    for (std::size_t k = 0; k < active_.size(); ++k)
-        values[k] = x[at(active_[k])];
+    for (std::size_t k = 0; k < active_.size(); ++k) values[k] = x[at(active_[k])];
 }
 
 template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<double> &x) {
     scale_.resize(active_.size());
-    for (std::size_t k = 0; k < active_.size(); ++k)
-        scale_[k] = curvature_[at(active_[k])];
+    for (std::size_t k = 0; k < active_.size(); ++k) scale_[k] = curvature_[at(active_[k])];
     const auto weights = anderson_weights(past_, scale_);
     remembered_ = 0;
     if (!weights) return remember(x);
@@ -177,8 +173,7 @@ template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<doubl
         const std::int32_t j = active_[k];
         const Box g = penalties_[j];
         double sum = 0;
-        for (std::size_t m = 0; m < memory; ++m)
-            sum += (*weights)[m] * past_[m + 1][k];
+        for (std::size_t m = 0; m < memory; ++m) sum += (*weights)[m] * past_[m + 1][k];
         sum = g.bounds.clip(sum);
         past_[0][k] = sum;
         const double before = x[at(j)];
@@ -186,13 +181,10 @@ template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<doubl
         if (sum != before) axpy(sum - before, columns_.column(j), dz_.data());
         touched_ += columns_.column(j).size();
     }
-    for (std::size_t i = 0; i < r_.size(); ++i)
-        change += dz_[i] * (r_[i] + 0.5 * h_[i] * dz_[i]);
+    for (std::size_t i = 0; i < r_.size(); ++i) change += dz_[i] * (r_[i] + 0.5 * h_[i] * dz_[i]);
     if (change < 0) {
-        for (std::size_t k = 0; k < active_.size(); ++k)
-            x[at(active_[k])] = past_[0][k];
-        for (std::size_t i = 0; i < r_.size(); ++i)
-            r_[i] += h_[i] * dz_[i];
+        for (std::size_t k = 0; k < active_.size(); ++k) x[at(active_[k])] = past_[0][k];
+        for (std::size_t i = 0; i < r_.size(); ++i) r_[i] += h_[i] * dz_[i];
     }
     remember(x);
 }

@@ -213,8 +213,7 @@ FastMethod<L, Value>::FastMethod(const Problem &problem, const L &loss, std::opt
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
         if (free_intercept_) x0_ = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
-        for (std::size_t p = 0; p < norm2_.size(); ++p)
-            norm2_[p] += omega_row_[p] * column_ * column_;
+        for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += omega_row_[p] * column_ * column_;
     }
     const double n = static_cast<double>(n_);
     gamma_ = loss_.gamma() > 0 ? loss_.gamma() : 0.05 * R_ / std::sqrt(lambda_ * n);
@@ -280,8 +279,7 @@ template <class L, class Value> void FastMethod<L, Value>::start_duals() {
             u0_ += weight * column_;
         }
     }
-    for (Pair &pair : zu_)
-        pair.z = -pair.u / lambda_; // the x that y implies
+    for (Pair &pair : zu_) pair.z = -pair.u / lambda_; // the x that y implies
     if (column_ != 0 && !free_intercept_) x0_ = -u0_ / lambda_;
 }
 
@@ -424,8 +422,7 @@ void FastMethod<L, Value>::watch(std::size_t i, double s, double y, double b, do
 }
 
 template <class L, class Value> void FastMethod<L, Value>::rebase() noexcept {
-    for (Pair &pair : zu_)
-        pair.z = alpha_ * pair.z + beta_ * pair.u;
+    for (Pair &pair : zu_) pair.z = alpha_ * pair.z + beta_ * pair.u;
     alpha_ = 1;
     beta_ = 0;
 }
@@ -457,12 +454,10 @@ template <class L, class Value> void FastMethod<L, Value>::advance(double passes
 
 template <class L, class Value> void FastMethod<L, Value>::point(std::vector<double> &x, std::vector<double> &y) {
     x.resize(at(problem_.dimension()));
-    for (std::size_t j = 0; j < zu_.size(); ++j)
-        x[j] = alpha_ * zu_[j].z + beta_ * zu_[j].u;
+    for (std::size_t j = 0; j < zu_.size(); ++j) x[j] = alpha_ * zu_[j].z + beta_ * zu_[j].u;
     if (column_ != 0) x.back() = x0_ * column_;
     y.resize(y_.size());
-    for (std::size_t p = 0; p < y_.size(); ++p)
-        y[at(order_[p])] = y_[p];
+    for (std::size_t p = 0; p < y_.size(); ++p) y[at(order_[p])] = y_[p];
 }
 
 template <class L>

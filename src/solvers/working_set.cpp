@@ -146,8 +146,7 @@ WorkingSetMethod<Value>::WorkingSetMethod(const Problem &problem)
     if (problem.intercept() == Intercept::free) x_.back() = best_shift(problem, z_);
     predict();
     if (has_kinks(problem.loss())) {
-        for (std::size_t i = 0; i < z_.size(); ++i)
-            rounding_ += weight(i) * std::fabs(z_[i] - problem.targets()[i]);
+        for (std::size_t i = 0; i < z_.size(); ++i) rounding_ += weight(i) * std::fabs(z_[i] - problem.targets()[i]);
         if (rounding_ == 0) rounding_ = 1e-3;
     }
     differentiate();
@@ -197,8 +196,7 @@ template <class Value> void WorkingSetMethod<Value>::predict() {
 template <class Value> void WorkingSetMethod<Value>::differentiate() {
     const auto b = problem_.targets();
     with_loss([&](const auto &loss) {
-        for (std::size_t i = 0; i < y_.size(); ++i)
-            y_[i] = loss.derivative(z_[i], b[i]);
+        for (std::size_t i = 0; i < y_.size(); ++i) y_[i] = loss.derivative(z_[i], b[i]);
     });
     y_is_current_ = true;
 }
@@ -206,8 +204,7 @@ template <class Value> void WorkingSetMethod<Value>::differentiate() {
 template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     if (!y_is_current_) differentiate();
     std::vector<double> &weighted = dz_;
-    for (std::size_t i = 0; i < y_.size(); ++i)
-        weighted[i] = y_[i] * weight(i);
+    for (std::size_t i = 0; i < y_.size(); ++i) weighted[i] = y_[i] * weight(i);
     if (alive_.empty()) {
         alive_.resize(at(d_));
         std::iota(alive_.begin(), alive_.end(), 0);
@@ -286,8 +283,7 @@ template <class Value> void WorkingSetMethod<Value>::screen(double scale) {
     const double gamma = problem_.loss().gamma();
     if (gamma == 0) return;
     double heaviest = 1;
-    for (const double w : problem_.importance())
-        heaviest = std::max(heaviest, w);
+    for (const double w : problem_.importance()) heaviest = std::max(heaviest, w);
     const double radius = std::sqrt(2 * gap_ * heaviest / gamma) * (1 + 1e-9);
     std::erase_if(alive_, [&](std::int32_t j) {
         const double w = -scale * u_[at(j)];
@@ -297,8 +293,7 @@ template <class Value> void WorkingSetMethod<Value>::screen(double scale) {
 
 template <class Value> void WorkingSetMethod<Value>::choose_set() {
     in_set_.assign(at(d_), 0);
-    for (const std::int32_t j : set_)
-        in_set_[at(j)] = 1;
+    for (const std::int32_t j : set_) in_set_[at(j)] = 1;
     set_.clear();
     scores_.clear();
     bool has_news = false; // a feature outside the last set that wants to leave 0
@@ -317,16 +312,14 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
     last_gap_ = gap_of_set_;
     const std::size_t more = std::min(scores_.size(), std::max<std::size_t>(100, set_.size()));
     std::nth_element(scores_.begin(), scores_.begin() + static_cast<std::ptrdiff_t>(more), scores_.end());
-    for (std::size_t k = 0; k < more; ++k)
-        set_.push_back(scores_[k].second);
+    for (std::size_t k = 0; k < more; ++k) set_.push_back(scores_[k].second);
     std::sort(set_.begin(), set_.end());
 }
 
 template <class Value> void WorkingSetMethod<Value>::set_up_model() {
     if (!y_is_current_) differentiate();
     std::vector<double> &r = model_.r();
-    for (std::size_t i = 0; i < y_.size(); ++i)
-        r[i] = y_[i] * weight(i);
+    for (std::size_t i = 0; i < y_.size(); ++i) r[i] = y_[i] * weight(i);
     if (is_quadratic_ && model_.h().same > 0) return; // set up for good
     if (!is_quadratic_ || !problem_.importance().empty()) {
         const double drift = find_curvatures();
@@ -387,14 +380,12 @@ template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     u_is_lost_ = true;
     if (is_quadratic_) {
         model_.minimize(set_, x_, u_, target, 0, budget);
-        for (std::size_t i = 0; i < z_.size(); ++i)
-            z_[i] = model_.r()[i] / weight(i) + problem_.targets()[i];
+        for (std::size_t i = 0; i < z_.size(); ++i) z_[i] = model_.r()[i] / weight(i) + problem_.targets()[i];
         y_is_current_ = false;
         return model_.reached();
     }
     before_.resize(set_.size());
-    for (std::size_t k = 0; k < set_.size(); ++k)
-        before_[k] = x_[at(set_[k])];
+    for (std::size_t k = 0; k < set_.size(); ++k) before_[k] = x_[at(set_[k])];
     const SweepResult first = model_.minimize(set_, x_, u_, target, reduction, budget);
     const bool is_whole = search_line();
     return (is_whole && model_.reached() && reduction * first.violation <= target.violation &&
@@ -419,8 +410,7 @@ template <class Value> double WorkingSetMethod<Value>::loss_at(double t) const {
     double sum = 0;
     const auto b = problem_.targets();
     with_loss([&](const auto &loss) {
-        for (std::size_t i = 0; i < b.size(); ++i)
-            sum += weight(i) * loss.value(z_[i] + t * dz_[i], b[i]);
+        for (std::size_t i = 0; i < b.size(); ++i) sum += weight(i) * loss.value(z_[i] + t * dz_[i], b[i]);
     });
     return sum;
 }
@@ -475,8 +465,7 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
         double &x = x_[at(set_[k])];
         x = before_[k] + t * (x - before_[k]);
     }
-    for (std::size_t i = 0; i < dz_.size(); ++i)
-        z_[i] += t * dz_[i];
+    for (std::size_t i = 0; i < dz_.size(); ++i) z_[i] += t * dz_[i];
     if (t == 1) y_.swap(trial_);
     y_is_current_ = t == 1;
     return t == 1;
