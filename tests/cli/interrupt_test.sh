@@ -4,11 +4,11 @@ source "$(dirname "$0")/common.sh"
 # A run that would take for ever; interrupted as soon as it listens.
 interrupt() {
     local signal=$1 code=0 mask
-    "$SPDC" train --quiet --l2 1e-9 --tolerance 1e-15 --dual dual "$data/a9a.xz" model >out 2>err &
+    "$SPDC" train --quiet --solver spdc --l2 1e-9 --tolerance 1e-15 --dual dual "$data/a9a.xz" model >out 2>err &
     local run=$!
     for ((i = 0; i < 600; i++)); do
         mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$run/status" 2>/dev/null)
-        [[ -n $mask ]] && (((0x$mask & 2) != 0)) && break
+        [[ -n $mask ]] && (((0x$mask & 0x4002) == 0x4002)) && break # SIGINT and SIGTERM, which are set one after the other
         sleep 0.05
     done
     kill "-$signal" "$run"
