@@ -7,8 +7,12 @@ interrupt() {
     "$SPDC" train --quiet --solver spdc --l2 1e-9 --tolerance 1e-15 --dual dual "$data/a9a.xz" model >out 2>err &
     local run=$!
     for ((i = 0; i < 600; i++)); do
-        mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$run/status" 2>/dev/null)
-        [[ -n $mask ]] && (((0x$mask & 0x4002) == 0x4002)) && break # SIGINT and SIGTERM, which are set one after the other
+        # The shell that is about to become the program catches signals too, so first who it is, then what it catches: SIGINT
+        # and SIGTERM, which are set one after the other.
+        if [[ $(cat "/proc/$run/comm" 2>/dev/null) == "$(basename "$SPDC")" ]]; then
+            mask=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$run/status" 2>/dev/null)
+            [[ -n $mask ]] && (((0x$mask & 0x4002) == 0x4002)) && break
+        fi
         sleep 0.05
     done
     kill "-$signal" "$run"
