@@ -93,16 +93,14 @@ TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
                 const std::size_t d = dense.d();
                 Random random(11);
                 std::vector<double> x(d), w(blocks.padded_rows()), h(blocks.padded_rows());
-                for (double &v : x)
-                    v = random.normal();
+                for (double &v : x) v = random.normal();
                 for (std::size_t p = 0; p < blocks.rows(); ++p) {
                     w[p] = random.normal();
                     h[p] = random.uniform() < 0.3 ? random.uniform() : 0; // some blocks are compacted
                     if (rows == 5) h[p] = 1;
                 }
                 std::vector<double> x_here(d), z(blocks.padded_rows());
-                for (std::size_t j = 0; j < d; ++j)
-                    x_here[blocks.place_of(static_cast<std::int64_t>(j))] = x[j];
+                for (std::size_t j = 0; j < d; ++j) x_here[blocks.place_of(static_cast<std::int64_t>(j))] = x[j];
                 RowSums sums;
                 blocks.sum(blocks.blocks(), 2, true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
                     const std::size_t first = k * blocks.block_rows();
@@ -119,8 +117,7 @@ TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
                     EXPECT_NEAR(z[p], static_cast<double>(dot(row, x)), 1e-13);
                     for (std::size_t j = 0; j < d; ++j) {
                         gradient[j] += w[p] * row[j];
-                        for (std::size_t k = 0; k < d; ++k)
-                            expected[j][k] += h[p] * row[j] * row[k];
+                        for (std::size_t k = 0; k < d; ++k) expected[j][k] += h[p] * row[j] * row[k];
                     }
                 }
                 for (std::size_t j = 0; j < d; ++j) {
@@ -140,8 +137,7 @@ TEST(NewtonRows, HoldEveryRowOnce) {
     const Problem problem = random_problem(Squared{}, 1, Intercept::none, false, 1000, 3);
     const RowBlocks blocks(problem, 1);
     std::vector<int> seen(1000, 0);
-    for (std::size_t p = 0; p < blocks.rows(); ++p)
-        ++seen[static_cast<std::size_t>(blocks.row_at(p))];
+    for (std::size_t p = 0; p < blocks.rows(); ++p) ++seen[static_cast<std::size_t>(blocks.row_at(p))];
     EXPECT_EQ(seen, std::vector<int>(1000, 1));
 }
 
@@ -346,14 +342,11 @@ TEST(Newton, RefusesWhatItCannotDo) {
     EXPECT_NE(message({data, Logistic{}, Box{0, 0.1, {0, infinity}}}).find("l2 penalty"), std::string::npos);
     Dataset wide;
     std::vector<std::int64_t> offsets;
-    for (std::int64_t i = 0; i <= 6000; ++i)
-        offsets.push_back(i);
+    for (std::int64_t i = 0; i <= 6000; ++i) offsets.push_back(i);
     std::vector<std::int32_t> columns;
-    for (std::int32_t j = 0; j < 6000; ++j)
-        columns.push_back(j);
+    for (std::int32_t j = 0; j < 6000; ++j) columns.push_back(j);
     wide.matrix = CsrMatrix<double>::own(6000, offsets, columns, std::vector<double>(6000, 1.0));
-    for (int i = 0; i < 6000; ++i)
-        wide.targets.push_back(i % 2);
+    for (int i = 0; i < 6000; ++i) wide.targets.push_back(i % 2);
     EXPECT_NE(message({wide, Logistic{}, L2{1}}).find("6000 rows and 6000 features"), std::string::npos);
 }
 

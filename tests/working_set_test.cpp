@@ -98,8 +98,7 @@ TEST(WorkingSet, TheZeroModelTakesNoWork) {
             const Result result = solve_to(problem, WorkingSet{}, 1e-8);
             EXPECT_TRUE(result.converged());
             EXPECT_EQ(result.trace.size(), 1U); // the first certificate is the last
-            for (const double weight : result.weights)
-                EXPECT_EQ(weight, 0);
+            for (const double weight : result.weights) EXPECT_EQ(weight, 0);
         }
     }
 }
@@ -167,8 +166,7 @@ TEST(WorkingSet, SolvesNonNegativeLeastSquaresWithoutL1) {
     const Problem problem(data, Squared{}, Box{0, 0, {0, 2}});
     const Result result = solve_to(problem, WorkingSet{}, 1e-9);
     EXPECT_TRUE(result.converged());
-    for (const double weight : result.weights)
-        EXPECT_TRUE(0 <= weight && weight <= 2);
+    for (const double weight : result.weights) EXPECT_TRUE(0 <= weight && weight <= 2);
 }
 
 TEST(WorkingSet, GivesTheSameBitsForAnyNumberOfThreads) {
@@ -191,8 +189,7 @@ TEST(ColumnMatrix, HoldsWhatTheRowsHold) {
     for (const Storage storage : all_storages) {
         for (const Intercept intercept : {Intercept::none, Intercept::free}) {
             TinyData data = tiny_data({.rows = 23, .columns = 17});
-            for (auto &row : data.rows)
-                row[3] = 0; // an empty column
+            for (auto &row : data.rows) row[3] = 0; // an empty column
             ProblemOptions options;
             options.intercept = intercept;
             const Problem problem(as_dataset(data, storage), Logistic{}, L2{1}, options);
