@@ -279,6 +279,7 @@ VerifiedOutput Verifier::check(std::int64_t output) {
     found.primal = losses + penalties;
     found.dual = outside > 0 ? -endless : -conjugates - supports;
     found.gap = found.primal - found.dual;
+    if (found.gap < 0 && -found.gap <= found.rounding) found.gap = 0; // a gap is not negative but for rounding
     const Real size = std::max(std::abs(found.primal), std::abs(found.dual));
     found.relative_gap = found.gap == 0 ? 0 : (std::isfinite(size) ? found.gap / size : endless);
     return found;
