@@ -7,7 +7,7 @@
 //
 // This is the order of the stochastic primal-dual hybrid gradient method (Chambolle, Ehrhardt, Richtarik and Schoenlieb 2018,
 // algorithm 1): the dual step is extrapolated, not the primal one, so x^(t-1) is not needed and tau sigma_i |a_i|^2 = 1 is
-// proved, twice the product of Algorithm 1. Rows are visited in a new random order every sweep.
+// proved, four times the product of Algorithm 1. Rows are visited in a new random order every sweep.
 //
 // x is kept as alpha z + beta u with two global scalars: a coordinate outside the row moves by (x - tau u)/(1 + lambda tau), which
 // is alpha <- rho alpha, beta <- rho (beta - tau), so nothing is touched but the row (z and u share a cache line). Cost per
