@@ -480,6 +480,13 @@ std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &op
                          "for an l2 penalty alone take the solver spdc_fast",
                          options.name));
     }
+    const double l1 = std::visit([](const auto &g) { return g.parts().l1; }, problem.regularizer().variant());
+    if (l1 == 0 && has_kinks(problem.loss())) { // the rounding did not close the gap of some problems with bounds alone
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {} needs an l1 penalty where the loss has kinks, as {} has; the solver "
+                         "spdc takes it with bounds alone",
+                         options.name, problem.loss().name()));
+    }
     constexpr std::int64_t most_rows = std::numeric_limits<std::int32_t>::max();
     if (problem.rows() > most_rows) {
         fail(ErrorKind::unsupported,

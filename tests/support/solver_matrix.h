@@ -107,6 +107,11 @@ inline std::vector<Refusal> allowed_refusals() {
             refusals.push_back({"newton", "", penalty.name, "needs an l2 penalty"});
         }
     }
+    for (const char *loss : {"hinge", "absolute", "epsilon_insensitive", "quantile"}) {
+        for (const char *penalty : {"box and l2", "box alone", "non-negative alone"}) {
+            refusals.push_back({"working_set", loss, penalty, "needs an l1 penalty where the loss has kinks"});
+        }
+    }
     return refusals;
 }
 
