@@ -1,0 +1,116 @@
+// What the serial kernel of spdc_fast and its threaded one (spdc_owners.cpp) share: the rule for omega, shrinking, dual steps.
+#pragma once
+
+#include "spdc/losses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <optional>
+#include <vector>
+
+namespace spdc {
+
+struct Pair {
+    double z = 0, u = 0;
+};
+
+/// Moves omega between 1 (SPDC) and Omega (SDCA). Left of the best omega the moves decay as fast as omega promises, right of it
+/// slower the larger omega is; so the measured decay, compared with the promise, tells the side and, by its root, how far.
+class OmegaRule {
+  public:
+    OmegaRule(double largest, std::optional<double> fixed) : largest_(std::max(1.0, largest)) {
+        adapts_ = !fixed && largest >= 4;
+        omega_ = fixed ? *fixed : (adapts_ ? largest / 2 : std::min(1.0, largest));
+    }
+    double omega() const { return omega_; }
+    /// After a sweep with sum of squared moves `moved`; true when omega changed.
+    bool next(double moved) {
+        if (!adapts_) return false;
+        log_moved_.push_back(std::log(moved + 1e-300));
+        const std::size_t count = log_moved_.size();
+        if (static_cast<double>(count) < std::max(4.0, 0.5 * largest_ / omega_)) return false;
+        const double rate = -slope(std::max<std::size_t>(3, 2 * count / 3));
+        const double promise = 1 / (1 / 1.5 + largest_ / (2.5 * omega_));
+        double factor = 1;
+        if (rate < promise / 1.5) factor = std::max(0.25, std::sqrt(std::max(rate, 1e-6) / promise));
+        if (rate > 2.25 * promise) factor = std::min(2.0, std::sqrt(rate / promise));
+        const double next = std::clamp(omega_ * factor, 1.0, largest_);
+        if (next == omega_) return false;
+        omega_ = next;
+        log_moved_.clear();
+        return true;
+    }
+
+  private:
+    /// Least-squares slope of the last `count` entries.
+    double slope(std::size_t count) const {
+        const double middle = 0.5 * static_cast<double>(count - 1);
+        double sxy = 0, sxx = 0;
+        for (std::size_t k = 0; k < count; ++k) {
+            const double dx = static_cast<double>(k) - middle;
+            sxy += dx * log_moved_[log_moved_.size() - count + k];
+            sxx += dx * dx;
+        }
+        return sxy / sxx;
+    }
+
+    double largest_, omega_;
+    bool adapts_;
+    std::vector<double> log_moved_;
+};
+
+/// Bounds on the dual's projected gradients of the last sweep, and which rows they allow to leave out (LIBLINEAR's rule, after
+/// Hsieh et al. 2008, with twice the bounds because x jitters).
+struct Shrinking {
+    double upper = infinity, lower = -infinity; // drop rows beyond these
+    double most = -infinity, least = infinity;  // seen in this sweep
+    double width_at_full = infinity;            // most - least at the last sweep over all rows
+
+    void start_sweep() { most = -infinity, least = infinity; }
+    void end_sweep() {
+        upper = most > 0 ? 2 * most : infinity;
+        lower = least < 0 ? 2 * least : -infinity;
+    }
+    void forget() { upper = infinity, lower = -infinity; }
+};
+
+template <class L>
+concept HasBoundedDual = requires(const L loss, double v) {
+    { loss.conjugate_slope(v, v) } -> std::same_as<double>;
+};
+
+/// The dual step. Losses with a closed form use it as it is; logistic keeps its logit, which saves most of the exponentials.
+template <class L> struct DualState {
+    explicit DualState(std::size_t) {}
+    double step(const L &loss, std::size_t, double s, double y, double sigma, double b) noexcept {
+        return loss.dual_prox(s, y, sigma, b);
+    }
+};
+
+template <> struct DualState<Logistic> {
+    std::vector<double> t; // logit of p = -b y
+    explicit DualState(std::size_t rows) : t(rows, 0.0) {}
+    // The root of F(t) = t + m + (p(t) - p0)/sigma, to 5 % of the start's residual: the next visit continues from here, and
+    // tighter roots did not save passes.
+    double step(const Logistic &, std::size_t i, double s, double y, double sigma, double b) noexcept {
+        const double margin = b * s, p0 = -b * y, inverse = 1 / sigma;
+        double root = t[i], p = p0;
+        const double first = root + margin;
+        if (std::fabs(first) < 1e-14) return y;
+        double lower = -margin - (1 - p0) * inverse, upper = -margin + p0 * inverse, f = first;
+        for (int iteration = 0; iteration < 60; ++iteration) {
+            (f > 0 ? upper : lower) = f > 0 ? std::min(upper, root) : std::max(lower, root);
+            double next = root - f / (1 + p * (1 - p) * inverse);
+            if (!(lower <= next && next <= upper)) next = 0.5 * (lower + upper);
+            root = next;
+            p = 1 / (1 + std::exp(-root));
+            f = root + margin + (p - p0) * inverse;
+            if (std::fabs(f) <= 0.05 * std::fabs(first)) break;
+        }
+        t[i] = root;
+        return -b * p;
+    }
+};
+
+} // namespace spdc
