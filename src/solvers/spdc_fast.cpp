@@ -16,10 +16,11 @@
 // One number joins SPDC and SDCA: tau = omega sqrt(gamma/(lambda n))/R. omega = 1 is SPDC's balance, Omega = R/sqrt(lambda n gamma)
 // makes tau = 1/(lambda n), which is SDCA. The rule in OmegaRule moves between them by the measured decay of the dual moves.
 // Losses with bounded duals shrink: rows that sit at a bound and push against it are left out until the rest has settled.
+#include "spdc_fast.h"
 #include "huge_pages.h"
 #include "methods.h"
 #include "random.h"
-#include "spdc_fast.h"
+#include "spdc_owners.h"
 #include "sum.h"
 
 #include "free_coordinates.h"
@@ -101,21 +102,14 @@ FastMethod<L, Value>::FastMethod(const Problem &problem, const L &loss, std::opt
       zu_(at(problem.features())) {
     free_intercept_ = problem.intercept() == Intercept::free;
     copy_rows();
-    std::vector<double> norms;
-    for (const double norm2 : norm2_) {
-        if (norm2 > 0) norms.push_back(norm2);
-    }
-    if (!norms.empty()) {
-        std::nth_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2), norms.end());
-        R_ = std::sqrt(norms[norms.size() / 2]);
-    }
+    R_ = median_norm(norm2_);
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
         if (free_intercept_) x0_ = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
         for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += omega_row_[p] * column_ * column_;
     }
     const double n = static_cast<double>(n_);
-    gamma_ = loss_.gamma() > 0 ? loss_.gamma() : 0.05 * R_ / std::sqrt(lambda_ * n);
+    gamma_ = working_gamma(loss_.gamma(), R_, lambda_, n);
     const double largest = R_ / std::sqrt(lambda_ * n * gamma_);
     rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : omega);
     start_duals();
@@ -159,7 +153,7 @@ template <class L, class Value> void FastMethod<L, Value>::copy_rows() {
         problem_.matrix());
 }
 
-/// Logistic starts near the bound where most rows end: far fewer passes than from 1/2. Rows without entries never move.
+/// Rows without entries never move.
 template <class L, class Value> void FastMethod<L, Value>::start_duals() {
     const double n = static_cast<double>(n_);
     for (std::size_t p = 0; p < y_.size(); ++p) {
@@ -168,7 +162,7 @@ template <class L, class Value> void FastMethod<L, Value>::start_duals() {
             continue;
         }
         if constexpr (std::is_same_v<L, Logistic>) {
-            const double start = std::min(0.01, 0.3 * lambda_ * n / (R_ * R_));
+            const double start = logistic_start(R_, lambda_, n);
             y_[p] = -b_[p] * start;
             dual_.t[p] = std::log(start) - std::log1p(-start);
             const double weight = omega_row_[p] * y_[p] / n;
@@ -183,12 +177,12 @@ template <class L, class Value> void FastMethod<L, Value>::start_duals() {
 }
 
 template <class L, class Value> void FastMethod<L, Value>::set_steps() {
-    const double n = static_cast<double>(n_), live = std::max(1.0, static_cast<double>(active_.size()));
-    const double tau = rule_->omega() * std::sqrt(gamma_ / (lambda_ * n)) / R_;
-    sigma_scale_ = 1 / tau; // all of n/N goes to tau: 1/(lambda tau) and N/(gamma sigma) stay in balance
-    tau_ = tau * n / live;
-    rho_ = 1 / (1 + lambda_ * tau_);
-    extrapolate_ = (live + 1) / n; // theta = 1
+    const StepSizes steps = step_sizes(rule_->omega(), gamma_, R_, lambda_, static_cast<double>(n_),
+                                       std::max(1.0, static_cast<double>(active_.size())));
+    tau_ = steps.tau;
+    rho_ = steps.rho;
+    extrapolate_ = steps.extrapolate;
+    sigma_scale_ = steps.sigma_scale;
 }
 
 template <class L, class Value> void FastMethod<L, Value>::start_sweep() {
@@ -307,16 +301,7 @@ template <class L, class Value> void FastMethod<L, Value>::run_block(std::span<c
 template <class L, class Value>
 void FastMethod<L, Value>::watch(std::size_t i, double s, double y, double b, double delta) noexcept {
     if constexpr (HasBoundedDual<L>) {
-        const Interval domain = loss_.domain(b);
-        const double gradient = s - loss_.conjugate_slope(y, b);
-        const bool at_upper = y >= domain.upper, at_lower = y <= domain.lower;
-        if (delta == 0 && ((at_upper && gradient > shrink_.upper) || (at_lower && gradient < shrink_.lower))) {
-            dropped_[i] = 1;
-            return;
-        }
-        const double projected = at_upper ? std::min(gradient, 0.0) : (at_lower ? std::max(gradient, 0.0) : gradient);
-        shrink_.most = std::max(shrink_.most, projected);
-        shrink_.least = std::min(shrink_.least, projected);
+        if (shrink_.watch(loss_, s, y, b, delta != 0, shrink_.most, shrink_.least)) dropped_[i] = 1;
     }
 }
 
@@ -368,8 +353,17 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
     return std::make_unique<FastMethod<L, double>>(problem, loss, omega, shrinking, is_sdca, context);
 }
 
+/// Owners of features for threads to work with, or 1 for the serial kernel. A function of the problem, and of the number of threads
+/// only in whether there are enough of them: 4.
+int choose_owners(const Problem &problem, const SolveContext &context) {
+    if (context.threads < 4) return 1;
+    const double entries = static_cast<double>(problem.nonzeros()) / static_cast<double>(problem.rows());
+    return entries >= 160 ? 16 : 1;
+}
+
 std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solver, std::optional<double> omega,
-                                  bool shrinking, bool is_sdca, const SolveContext &context) {
+                                  bool shrinking, std::optional<std::int64_t> owners, bool is_sdca,
+                                  const SolveContext &context) {
     if (!std::holds_alternative<L2>(problem.regularizer().variant()) || problem.strong_convexity() == 0 ||
         !problem.penalty_factors().empty()) {
         fail(ErrorKind::unsupported,
@@ -377,6 +371,8 @@ std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solve
                          "bounds; the solver spdc takes any penalty",
                          solver));
     }
+    const int count = owners ? static_cast<int>(*owners) : choose_owners(problem, context);
+    if (count > 1) return make_owners(problem, {count, omega, shrinking, is_sdca}, context);
     return std::visit([&](const auto &loss) { return make_fast(problem, loss, omega, shrinking, is_sdca, context); },
                       problem.loss().variant());
 }
@@ -384,11 +380,11 @@ std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solve
 } // namespace
 
 std::unique_ptr<Method> make_method(const Problem &problem, const SpdcFast &options, const SolveContext &context) {
-    return make_fast(problem, options.name, options.omega, options.shrinking, false, context);
+    return make_fast(problem, options.name, options.omega, options.shrinking, options.owners, false, context);
 }
 
 std::unique_ptr<Method> make_method(const Problem &problem, const Sdca &options, const SolveContext &context) {
-    return make_fast(problem, options.name, {}, options.shrinking, true, context);
+    return make_fast(problem, options.name, {}, options.shrinking, options.owners, true, context);
 }
 
 } // namespace spdc

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <concepts>
+#include <iterator>
 #include <optional>
 #include <vector>
 
@@ -73,6 +74,20 @@ struct Shrinking {
         lower = least < 0 ? 2 * least : -infinity;
     }
     void forget() { upper = infinity, lower = -infinity; }
+
+    /// Whether a row may be left out; if not, its projected gradient counts.
+    template <class L>
+    bool watch(const L &loss, double s, double y, double b, bool moves, double &largest,
+               double &smallest) const noexcept {
+        const Interval domain = loss.domain(b);
+        const double gradient = s - loss.conjugate_slope(y, b);
+        const bool at_upper = y >= domain.upper, at_lower = y <= domain.lower;
+        if (!moves && ((at_upper && gradient > upper) || (at_lower && gradient < lower))) return true;
+        const double projected = at_upper ? std::min(gradient, 0.0) : (at_lower ? std::max(gradient, 0.0) : gradient);
+        largest = std::max(largest, projected);
+        smallest = std::min(smallest, projected);
+        return false;
+    }
 };
 
 template <class L>
@@ -83,6 +98,11 @@ concept HasBoundedDual = requires(const L loss, double v) {
 /// The dual step. Losses with a closed form use it as it is; logistic keeps its logit, which saves most of the exponentials.
 template <class L> struct DualState {
     explicit DualState(std::size_t) {}
+    double logit(std::size_t) const noexcept { return 0; }
+    void keep_logit(std::size_t, double) noexcept {}
+    static double step_from(double &, const L &loss, double s, double y, double sigma, double b) noexcept {
+        return loss.dual_prox(s, y, sigma, b);
+    }
     double step(const L &loss, std::size_t, double s, double y, double sigma, double b) noexcept {
         return loss.dual_prox(s, y, sigma, b);
     }
@@ -91,11 +111,16 @@ template <class L> struct DualState {
 template <> struct DualState<Logistic> {
     std::vector<double> t; // logit of p = -b y
     explicit DualState(std::size_t rows) : t(rows, 0.0) {}
+    double logit(std::size_t i) const noexcept { return t[i]; }
+    void keep_logit(std::size_t i, double value) noexcept { t[i] = value; }
+    double step(const Logistic &loss, std::size_t i, double s, double y, double sigma, double b) noexcept {
+        return step_from(t[i], loss, s, y, sigma, b);
+    }
     // The root of F(t) = t + m + (p(t) - p0)/sigma, to 5 % of the start's residual: the next visit continues from here, and
     // tighter roots did not save passes.
-    double step(const Logistic &, std::size_t i, double s, double y, double sigma, double b) noexcept {
+    static double step_from(double &logit, const Logistic &, double s, double y, double sigma, double b) noexcept {
         const double margin = b * s, p0 = -b * y, inverse = 1 / sigma;
-        double root = t[i], p = p0;
+        double root = logit, p = p0;
         const double first = root + margin;
         if (std::fabs(first) < 1e-14) return y;
         double lower = -margin - (1 - p0) * inverse, upper = -margin + p0 * inverse, f = first;
@@ -108,9 +133,41 @@ template <> struct DualState<Logistic> {
             f = root + margin + (p - p0) * inverse;
             if (std::fabs(f) <= 0.05 * std::fabs(first)) break;
         }
-        t[i] = root;
+        logit = root;
         return -b * p;
     }
 };
+
+/// R: the median norm of the rows that have entries.
+inline double median_norm(const std::vector<double> &squared_norms) {
+    std::vector<double> norms;
+    std::copy_if(squared_norms.begin(), squared_norms.end(), std::back_inserter(norms), [](double v) { return v > 0; });
+    if (norms.empty()) return 1;
+    const auto middle = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
+    std::nth_element(norms.begin(), middle, norms.end());
+    return std::sqrt(*middle);
+}
+
+/// The smoothness that the step sizes assume: the loss's, or a guess where it has none.
+inline double working_gamma(double gamma, double R, double lambda, double n) {
+    return gamma > 0 ? gamma : 0.05 * R / std::sqrt(lambda * n);
+}
+
+/// Logistic starts with all p here, near the bound where most rows end: far fewer passes than from 1/2.
+inline double logistic_start(double R, double lambda, double n) { return std::min(0.01, 0.3 * lambda * n / (R * R)); }
+
+struct StepSizes {
+    double tau = 0, rho = 1, extrapolate = 0, sigma_scale = 0; // sigma_i = sigma_scale / |a_i|^2
+};
+
+inline StepSizes step_sizes(double omega, double gamma, double R, double lambda, double n, double live) {
+    const double tau = omega * std::sqrt(gamma / (lambda * n)) / R;
+    StepSizes steps;
+    steps.sigma_scale = 1 / tau; // all of n/N goes to tau: 1/(lambda tau) and N/(gamma sigma) stay in balance
+    steps.tau = tau * n / live;
+    steps.rho = 1 / (1 + lambda * steps.tau);
+    steps.extrapolate = (live + 1) / n; // theta = 1
+    return steps;
+}
 
 } // namespace spdc
