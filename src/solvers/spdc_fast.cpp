@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace spdc {
 
@@ -54,6 +55,8 @@ template <class L, class Value> class FastMethod final : public Method {
     void point(std::vector<double> &x, std::vector<double> &y) override;
     std::int64_t coordinates_touched() const override { return touched_; }
     double estimated_gap() const override { return estimated_gap_; }
+    double omega() const override { return rule_->omega(); }
+    std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
 
   private:
     void copy_rows();
@@ -83,6 +86,7 @@ template <class L, class Value> class FastMethod final : public Method {
     double alpha_ = 1, beta_ = 0;
     double tau_ = 0, rho_ = 1, extrapolate_ = 0, sigma_scale_ = 0;
     std::optional<OmegaRule> rule_;
+    std::vector<OmegaChange> omega_changes_;
     Shrinking shrink_;
     std::vector<std::int32_t> active_, visiting_; // active rows in order; blocks of them in this sweep's order
     std::vector<std::uint8_t> dropped_;
@@ -210,6 +214,7 @@ template <class L, class Value> void FastMethod<L, Value>::end_sweep() {
     const bool was_full = static_cast<std::int64_t>(active_.size()) == n_;
     estimated_gap_ = young_ / static_cast<double>(n_) + quadratic_gap();
     bool change = rule_->next(moved_);
+    if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
         const double width = shrink_.most - shrink_.least;
         visited_since_full_ += static_cast<double>(visiting_.size()) / static_cast<double>(n_);
