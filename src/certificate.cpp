@@ -1,9 +1,11 @@
 #include "spdc/certificate.h"
 
 #include "free_coordinates.h"
+#include "parallel.h"
 #include "sum.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -13,30 +15,68 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Calls visit(j, g_j) with the concrete type of g_j for every coordinate.
-template <class Visit> void each_regularizer(const Problem &problem, Visit &&visit) {
+/// Rows or coordinates [begin, end).
+struct Range {
+    std::int64_t begin, end;
+};
+
+/// Calls visit(j, g_j) with the concrete type of g_j for every coordinate of the range.
+template <class Visit> void each_regularizer(const Problem &problem, Range range, Visit &&visit) {
     const auto factors = problem.penalty_factors();
+    const std::int64_t features = problem.features();
+    const bool has_intercept = range.end > features;
     std::visit(
         [&](const auto &g) {
-            for (std::int64_t j = 0; j < problem.features(); ++j) {
+            for (std::int64_t j = range.begin; j < std::min(range.end, features); ++j) {
                 visit(j, factors.empty() ? g : g.scaled(factors[at(j)]));
             }
-            if (problem.intercept() == Intercept::penalized) visit(problem.features(), g);
+            if (has_intercept && problem.intercept() == Intercept::penalized) visit(features, g);
         },
         problem.regularizer().variant());
-    if (problem.intercept() == Intercept::free) visit(problem.features(), L2{0});
+    if (has_intercept && problem.intercept() == Intercept::free) visit(features, L2{0});
+}
+template <class Visit> void each_regularizer(const Problem &problem, Visit &&visit) {
+    each_regularizer(problem, {0, problem.dimension()}, visit);
 }
 
 /// Calls visit(i, loss, b_i, importance_i) with the concrete loss for every row: one dispatch, not one per row.
-template <class Visit> void each_row(const Problem &problem, Visit &&visit) {
+template <class Visit> void each_row(const Problem &problem, Range range, Visit &&visit) {
     const auto targets = problem.targets();
     std::visit(
         [&](const auto &loss) {
-            for (std::size_t i = 0; i < targets.size(); ++i) {
-                visit(i, loss, targets[i], problem.importance(static_cast<std::int64_t>(i)));
+            for (std::int64_t i = range.begin; i < range.end; ++i) {
+                visit(at(i), loss, targets[at(i)], problem.importance(i));
             }
         },
         problem.loss().variant());
+}
+
+constexpr std::int64_t chunk_size = 1 << 15; // of rows or coordinates: the same for any number of threads
+
+/// A thread is worth its start for some 0.2 ms of work.
+int useful_threads(const Problem &problem, int threads) {
+    return static_cast<int>(std::min<std::int64_t>(threads, 1 + (problem.nonzeros() + problem.dimension()) / 200000));
+}
+
+/// Calls visit(range, k) for the chunks k = 0, 1, ... of `size` numbers, on the team.
+template <class Visit> void each_chunk(Team &team, std::int64_t size, Visit &&visit) {
+    const std::int64_t chunks = (size + chunk_size - 1) / chunk_size;
+    team.for_each(chunks, [&](std::int64_t k) {
+        visit(Range{k * chunk_size, std::min(size, (k + 1) * chunk_size)}, at(k));
+    });
+}
+
+/// K sums over `size` numbers at once: add(range, sums) adds up a chunk.
+template <std::size_t K, class Add> std::array<double, K> chunked_sums(Team &team, std::int64_t size, Add &&add) {
+    std::vector<std::array<Sum, K>> parts(at((size + chunk_size - 1) / chunk_size));
+    each_chunk(team, size, [&](Range range, std::size_t k) { add(range, parts[k]); });
+    std::array<Sum, K> total;
+    for (const auto &part : parts) {
+        for (std::size_t k = 0; k < K; ++k) total[k].add(part[k].value());
+    }
+    std::array<double, K> values;
+    for (std::size_t k = 0; k < K; ++k) values[k] = total[k].value();
+    return values;
 }
 
 /// Half-width of the range of a coordinate that nothing penalises, within which the dual bound is claimed.
@@ -72,33 +112,40 @@ double feasible_scale(const Interval &domain, double w, double limit) {
 
 } // namespace
 
-Certifier::Certifier(const Problem &problem) : problem_(problem), x_(at(problem.dimension()), 0.0) {}
+Certifier::Certifier(const Problem &problem, int threads)
+    : problem_(problem), team_(std::make_shared<Team>(useful_threads(problem, threads))),
+      x_(at(problem.dimension()), 0.0) {}
 
 const Certificate &Certifier::offer(std::span<const double> x, std::span<const double> y, double good_enough) {
-    PrimalPoint primal{{x.begin(), x.end()}, std::vector<double>(at(problem_.rows())), infinity};
-    problem_.predict(primal.x, primal.z);
+    PrimalPoint &primal = primal_candidate_;
+    DualPoint &dual = dual_candidate_;
+    primal.x.assign(x.begin(), x.end());
+    primal.z.resize(at(problem_.rows()));
+    problem_.predict(primal.x, primal.z, team_.get());
     offer_primal(primal);
 
-    DualPoint dual{{y.begin(), y.end()}, std::vector<double>(at(problem_.dimension())), -infinity};
+    dual.y.assign(y.begin(), y.end());
+    dual.u.resize(at(problem_.dimension()));
     offer_dual(dual);
     measure();
     if (certificate_.relative_gap <= good_enough) return certificate_;
 
     if (problem_.strong_convexity() > 0) { // the primal point that y implies: x_j = argmax -u_j x - g_j(x)
         primal.x.assign(x.begin(), x.end());
-        each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-            if (g.strong_convexity() > 0) primal.x[at(j)] = g.maximizer(-dual.u[at(j)]);
+        each_chunk(*team_, problem_.dimension(), [&](Range range, std::size_t) {
+            each_regularizer(problem_, range, [&](std::int64_t j, const auto &g) {
+                if (g.strong_convexity() > 0) primal.x[at(j)] = g.maximizer(-dual.u[at(j)]);
+            });
         });
-        problem_.predict(primal.x, primal.z);
+        problem_.predict(primal.x, primal.z, team_.get());
         offer_primal(primal);
     }
     // the dual point that the best x implies, unless it is the one offered
-    bool is_new = false;
-    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double) {
-        dual.y[i] = loss.derivative(z_[i], b);
-        is_new = is_new || dual.y[i] != y[i];
+    each_chunk(*team_, problem_.rows(), [&](Range range, std::size_t) {
+        each_row(problem_, range,
+                 [&](std::size_t i, const auto &loss, double b, double) { dual.y[i] = loss.derivative(z_[i], b); });
     });
-    if (is_new) offer_dual(dual);
+    if (!std::equal(y.begin(), y.end(), dual.y.begin())) offer_dual(dual);
     measure();
     return certificate_;
 }
@@ -136,18 +183,25 @@ void Certifier::improve_intercept(PrimalPoint &point) const {
 // Clip, balance the free coordinates, then scale towards 0, which every loss allows, until u lies in the domain of g*. Where
 // scaling matters (l1 without l2) the best factor is searched: D is concave along the ray.
 void Certifier::make_feasible(DualPoint &point) const {
-    each_row(problem_,
-             [&](std::size_t i, const auto &loss, double b, double) { point.y[i] = loss.domain(b).clip(point.y[i]); });
-    balance_dual(problem_, point.y);
-    problem_.combine(point.y, point.u);
-    double limit = 2;
-    bool has_interval = false;
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        const Interval domain = g.conjugate_domain();
-        if (domain.lower == -infinity && domain.upper == infinity) return;
-        has_interval = has_interval || domain.upper > 0 || domain.lower < 0;
-        limit = feasible_scale(domain, -point.u[at(j)], limit);
+    each_chunk(*team_, problem_.rows(), [&](Range range, std::size_t) {
+        each_row(problem_, range, [&](std::size_t i, const auto &loss, double b, double) {
+            point.y[i] = loss.domain(b).clip(point.y[i]);
+        });
     });
+    balance_dual(problem_, point.y);
+    problem_.combine(point.y, point.u, team_.get());
+    std::vector<double> limits(at(problem_.dimension() / chunk_size + 1), 2.0);
+    std::vector<std::uint8_t> has_intervals(limits.size());
+    each_chunk(*team_, problem_.dimension(), [&](Range range, std::size_t k) {
+        each_regularizer(problem_, range, [&](std::int64_t j, const auto &g) {
+            const Interval domain = g.conjugate_domain();
+            if (domain.lower == -infinity && domain.upper == infinity) return;
+            if (domain.upper > 0 || domain.lower < 0) has_intervals[k] = 1;
+            limits[k] = feasible_scale(domain, -point.u[at(j)], limits[k]);
+        });
+    });
+    const double limit = *std::min_element(limits.begin(), limits.end());
+    const bool has_interval = std::count(has_intervals.begin(), has_intervals.end(), 1) > 0;
     if (!has_interval) return;
     const double best = best_scale(point, limit * (1 - 4e-16)); // the product s u_j may round up
     for (double &v : point.y) v *= best;
@@ -191,50 +245,60 @@ double Certifier::best_scale(const DualPoint &point, double limit) const {
 }
 
 double Certifier::primal_value(const PrimalPoint &point) const {
-    Sum losses, penalty;
-    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double weight) {
-        losses.add(weight * loss.value(point.z[i], b));
+    const auto [losses] = chunked_sums<1>(*team_, problem_.rows(), [&](Range range, auto &sums) {
+        each_row(problem_, range, [&](std::size_t i, const auto &loss, double b, double weight) {
+            sums[0].add(weight * loss.value(point.z[i], b));
+        });
     });
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        if (point.x[at(j)] != 0) penalty.add(g.value(point.x[at(j)])); // g(0) = 0
+    const auto [penalty] = chunked_sums<1>(*team_, problem_.dimension(), [&](Range range, auto &sums) {
+        each_regularizer(problem_, range, [&](std::int64_t j, const auto &g) {
+            if (point.x[at(j)] != 0) sums[0].add(g.value(point.x[at(j)])); // g(0) = 0
+        });
     });
-    return losses.value() / static_cast<double>(problem_.rows()) + penalty.value();
+    return losses / static_cast<double>(problem_.rows()) + penalty;
 }
 
 double Certifier::dual_value(const DualPoint &point, double scale) const {
-    Sum losses, penalty;
-    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double weight) {
-        losses.add(weight * loss.conjugate(scale * point.y[i], b));
+    const auto [losses] = chunked_sums<1>(*team_, problem_.rows(), [&](Range range, auto &sums) {
+        each_row(problem_, range, [&](std::size_t i, const auto &loss, double b, double weight) {
+            sums[0].add(weight * loss.conjugate(scale * point.y[i], b));
+        });
     });
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        const double conjugate = conjugate_within(g, -scale * point.u[at(j)], x_[at(j)]);
-        if (conjugate != 0) penalty.add(conjugate);
+    const auto [penalty] = chunked_sums<1>(*team_, problem_.dimension(), [&](Range range, auto &sums) {
+        each_regularizer(problem_, range, [&](std::int64_t j, const auto &g) {
+            const double conjugate = conjugate_within(g, -scale * point.u[at(j)], x_[at(j)]);
+            if (conjugate != 0) sums[0].add(conjugate);
+        });
     });
-    return -losses.value() / static_cast<double>(problem_.rows()) - penalty.value();
+    return -losses / static_cast<double>(problem_.rows()) - penalty;
 }
 
 // gap = (1/n) sum_i [phi(z_i) + phi*(y_i) - y_i z_i] + sum_j [g(x_j) + g*(-u_j) + u_j x_j]; both kinds of term are >= 0.
 void Certifier::measure() {
-    Sum rows, coordinates, losses, conjugates, penalty, support;
-    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double weight) {
-        const double value = loss.value(z_[i], b), conjugate = loss.conjugate(y_[i], b);
-        losses.add(weight * value);
-        conjugates.add(weight * conjugate);
-        rows.add(weight * std::max(value + conjugate - y_[i] * z_[i], 0.0));
+    const auto [losses, conjugates, rows] = chunked_sums<3>(*team_, problem_.rows(), [&](Range range, auto &sums) {
+        each_row(problem_, range, [&](std::size_t i, const auto &loss, double b, double weight) {
+            const double value = loss.value(z_[i], b), conjugate = loss.conjugate(y_[i], b);
+            sums[0].add(weight * value);
+            sums[1].add(weight * conjugate);
+            sums[2].add(weight * std::max(value + conjugate - y_[i] * z_[i], 0.0));
+        });
     });
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        const double x = x_[at(j)], w = -u_[at(j)];
-        const double conjugate = conjugate_within(g, w, x);
-        if (x == 0 && conjugate == 0) return; // all terms are 0
-        penalty.add(g.value(x));
-        support.add(conjugate);
-        coordinates.add(is_unpenalised_side(g.conjugate_domain(), w) ? std::max(g.value(x) + conjugate - w * x, 0.0)
-                                                                     : g.fenchel_young(x, w));
-    });
+    const auto [penalty, support, coordinates] =
+        chunked_sums<3>(*team_, problem_.dimension(), [&](Range range, auto &sums) {
+            each_regularizer(problem_, range, [&](std::int64_t j, const auto &g) {
+                const double x = x_[at(j)], w = -u_[at(j)];
+                const double conjugate = conjugate_within(g, w, x);
+                if (x == 0 && conjugate == 0) return; // all terms are 0
+                sums[0].add(g.value(x));
+                sums[1].add(conjugate);
+                sums[2].add(is_unpenalised_side(g.conjugate_domain(), w) ? std::max(g.value(x) + conjugate - w * x, 0.0)
+                                                                         : g.fenchel_young(x, w));
+            });
+        });
     const double n = static_cast<double>(problem_.rows());
-    certificate_.primal = losses.value() / n + penalty.value();
-    certificate_.dual = 0.0 - conjugates.value() / n - support.value(); // never -0
-    certificate_.gap = rows.value() / n + coordinates.value();
+    certificate_.primal = losses / n + penalty;
+    certificate_.dual = 0.0 - conjugates / n - support; // never -0
+    certificate_.gap = rows / n + coordinates;
     const double size = std::max(std::fabs(certificate_.primal), std::fabs(certificate_.dual));
     certificate_.relative_gap = certificate_.gap == 0 ? 0 : certificate_.gap / size;
     if (std::isnan(certificate_.relative_gap)) certificate_.relative_gap = infinity;

@@ -62,7 +62,7 @@ void Team::dismiss() noexcept {
 
 void Team::serve(int thread) {
     for (unsigned seen = 0;;) {
-        for (int spins = 0; spins < 2000 && round_.load(std::memory_order_acquire) == seen; ++spins) {
+        for (int spins = 0; spins < 100 && round_.load(std::memory_order_acquire) == seen; ++spins) {
             std::this_thread::yield(); // the next piece of work is often there at once
         }
         round_.wait(seen, std::memory_order_acquire);

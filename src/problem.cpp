@@ -1,6 +1,7 @@
 #include "spdc/problem.h"
 
 #include "kernels.h"
+#include "parallel.h"
 #include "sum.h"
 
 #include <fmt/format.h>
@@ -208,34 +209,68 @@ AnyRegularizer Problem::regularizer(std::int64_t j) const noexcept {
     return factors_.empty() ? regularizer_ : regularizer_.scaled(factors_[at(j)]);
 }
 
-void Problem::predict(std::span<const double> x, std::span<double> z) const {
+void Problem::predict(std::span<const double> x, std::span<double> z, Team *team) const {
     const double constant = has_intercept() ? x.back() : 0.0;
     if (std::all_of(x.begin(), x.begin() + features(), [](double v) { return v == 0; })) { // where every run starts
         std::fill(z.begin(), z.end(), constant);
         return;
     }
-    std::visit(
-        [&](const auto &matrix) {
-            for (std::int64_t i = 0; i < matrix.rows(); ++i) z[at(i)] = dot(matrix.row(i), x.data()) + constant;
-        },
-        *matrix_);
+    const std::int64_t n = rows(), parts = team ? std::min<std::int64_t>(n, 8 * team->size()) : 1;
+    const auto part = [&](std::int64_t k) {
+        std::visit(
+            [&](const auto &matrix) {
+                for (std::int64_t i = n * k / parts; i < n * (k + 1) / parts; ++i) {
+                    z[at(i)] = dot(matrix.row(i), x.data()) + constant;
+                }
+            },
+            *matrix_);
+    };
+    team ? team->for_each(parts, part) : part(0);
 }
 
-void Problem::combine(std::span<const double> y, std::span<double> u) const {
-    std::fill(u.begin(), u.end(), 0.0);
+namespace {
+
+/// Parts of the columns: a thread adds up the rows' entries in its columns, in the order of the rows whatever the parts are.
+/// Entries must be many enough in a row to be worth a search for the first.
+std::int64_t column_parts(const AnyMatrix &matrix, const Team *team) {
+    if (!team || team->size() == 1) return 1;
+    const std::int64_t parts = 2 * team->size();
+    return nonzeros(matrix) >= 8 * parts * rows(matrix) ? parts : 1;
+}
+
+} // namespace
+
+void Problem::combine(std::span<const double> y, std::span<double> u, Team *team) const {
     const double scale = 1 / static_cast<double>(rows());
+    const std::int64_t d = features(), parts = column_parts(*matrix_, team);
+    const auto part = [&](std::int64_t k) {
+        const std::int64_t first = d * k / parts, last = d * (k + 1) / parts;
+        std::fill(u.begin() + first, u.begin() + last, 0.0);
+        std::visit(
+            [&](const auto &matrix) {
+                for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                    const double weight = importance(i) * y[at(i)];
+                    if (weight == 0) continue;
+                    const auto row = matrix.row(i);
+                    if (parts == 1) {
+                        axpy(weight * scale, row, u.data());
+                        continue;
+                    }
+                    for (std::int64_t q = row.lower_bound(first); q < row.size() && row.column(q) < last; ++q) {
+                        u[at(row.column(q))] += weight * scale * row.value(q);
+                    }
+                }
+            },
+            *matrix_);
+    };
+    parts > 1 ? team->for_each(parts, part) : part(0);
+    if (!has_intercept()) return;
     Sum constant;
-    std::visit(
-        [&](const auto &matrix) {
-            for (std::int64_t i = 0; i < matrix.rows(); ++i) {
-                const double weight = importance(i) * y[at(i)];
-                if (weight == 0) continue;
-                axpy(weight * scale, matrix.row(i), u.data());
-                constant.add(weight * scale);
-            }
-        },
-        *matrix_);
-    if (has_intercept()) u.back() = constant.value();
+    for (std::int64_t i = 0; i < rows(); ++i) {
+        const double weight = importance(i) * y[at(i)];
+        if (weight != 0) constant.add(weight * scale);
+    }
+    u.back() = constant.value();
 }
 
 std::vector<double> Problem::squared_row_norms() const {

@@ -109,7 +109,7 @@ OutputRun run_output(const Problem &problem, std::span<const Choice> candidates,
                      const SolveContext &context, const Clock &clock, std::int64_t k, Result &result) {
     OutputRun run;
     const Problem single = problem.output(k);
-    Certifier certifier(single);
+    Certifier certifier(single, context.threads);
     Driver driver(single, certifier, stopping, context, clock, k, run.trace);
     for (;; ++run.last) {
         const auto &[solver, reason, is_patient] = candidates[run.last];

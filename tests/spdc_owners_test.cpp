@@ -297,7 +297,8 @@ TEST(OwnerRows, HaveTheGramMatrixOfABatch) {
     Team team(2);
     const OwnerRows rows(as_matrix(data.rows, Storage::csr_float), order, 3, team);
     OwnerRows::Scratch scratch;
-    rows.prepare(scratch);
+    rows.reserve(scratch);
+    rows.clear(scratch);
     std::vector<HalfFloat> gram(batch_rows * batch_rows, 1);
     for (const std::vector<std::int32_t> &places :
          {std::vector<std::int32_t>{150, 3, 70, 71, 4},

@@ -3,6 +3,8 @@
 
 #include "spdc/problem.h"
 
+#include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,7 +26,8 @@ struct Certificate {
 /// Keeps the best primal and the best dual point it was offered, and the gap between the two.
 class Certifier {
   public:
-    explicit Certifier(const Problem &problem);
+    /// The same numbers for any number of threads.
+    explicit Certifier(const Problem &problem, int threads = 1);
 
     /// Offers a pair (any x in R^dimension, y in R^rows inside the loss's dual domains). Besides x and y themselves it tries
     /// the primal point that y implies, the dual point that x implies, the exact intercept, and scales or projects dual
@@ -59,6 +62,9 @@ class Certifier {
     void measure();
 
     const Problem &problem_;
+    std::shared_ptr<Team> team_;
+    PrimalPoint primal_candidate_; // kept between offers: memory is not asked for again
+    DualPoint dual_candidate_;
     std::vector<double> x_, z_, y_, u_;
     double primal_ = infinity;
     double dual_ = -infinity;

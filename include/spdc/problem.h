@@ -19,6 +19,8 @@
 
 namespace spdc {
 
+class Team;
+
 enum class Intercept {
     none,      // predictions are a'x
     free,      // a'x + x_d with x_d not penalised
@@ -89,11 +91,11 @@ class Problem {
     std::span<const double> labels() const noexcept { return labels_; }
     std::span<const std::string> label_names() const noexcept { return label_names_; }
 
-    // The matrix's two products, intercept included.
+    // The matrix's two products, intercept included; the same bits with a team of threads or without.
     /// z_i = a_i'x
-    void predict(std::span<const double> x, std::span<double> z) const;
+    void predict(std::span<const double> x, std::span<double> z, Team *team = nullptr) const;
     /// u = (1/W) sum_i w_i y_i a_i
-    void combine(std::span<const double> y, std::span<double> u) const;
+    void combine(std::span<const double> y, std::span<double> u, Team *team = nullptr) const;
 
     /// Squared row norms |a_i|^2 of the data, without intercept and weight.
     std::vector<double> squared_row_norms() const;

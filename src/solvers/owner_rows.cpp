@@ -54,10 +54,12 @@ OwnerRows::OwnerRows(const AnyMatrix &matrix, std::span<const std::int32_t> orde
 
 /// Each thread counts the entries in a range of columns: no two write the same counter.
 template <class Matrix> void OwnerRows::number_features(const Matrix &matrix, Team &team) {
-    const std::int64_t d = matrix.cols(), ranges = std::min<std::int64_t>(team.size(), std::max<std::int64_t>(d, 1));
-    std::vector<std::uint32_t> counts(at(d));
+    const std::int64_t d = matrix.cols(), ranges = team.size() == 1 ? 1 : 2 * team.size();
+    Large<std::uint32_t> counts;
+    counts.resize(at(d));
     team.for_each(ranges, [&](std::int64_t range) {
         const std::int64_t first = d * range / ranges, last = d * (range + 1) / ranges;
+        std::fill(counts.begin() + first, counts.begin() + last, 0);
         for (std::int64_t i = 0; i < matrix.rows(); ++i) {
             const auto row = matrix.row(i);
             for (std::int64_t q = row.lower_bound(first); q < row.size() && row.column(q) < last; ++q) {
@@ -69,7 +71,7 @@ template <class Matrix> void OwnerRows::number_features(const Matrix &matrix, Te
 }
 
 /// A counting sort by bucket: where a feature stands depends on the features before it in its bucket and on the buckets above.
-void OwnerRows::deal(const std::vector<std::uint32_t> &counts, Team &team) {
+void OwnerRows::deal(std::span<const std::uint32_t> counts, Team &team) {
     const auto d = static_cast<std::int64_t>(counts.size());
     std::vector<std::array<std::int64_t, buckets>> tops(at(chunks));
     team.for_each(chunks, [&](std::int64_t chunk) {
@@ -181,10 +183,12 @@ void OwnerRows::add(int owner, std::span<const std::int32_t> places, const ZU *m
         entries_);
 }
 
-void OwnerRows::prepare(Scratch &scratch) const {
-    scratch.last.assign(at(width_), -1);
+void OwnerRows::reserve(Scratch &scratch) const {
+    scratch.last.resize(at(width_));
     scratch.products.resize(batch_rows * batch_rows);
 }
+
+void OwnerRows::clear(Scratch &scratch) const noexcept { std::fill(scratch.last.begin(), scratch.last.end(), -1); }
 
 /// Owner by owner, entries of the same feature are chained, and each meets those before it in its chain.
 void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const {

@@ -32,6 +32,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace spdc {
 
@@ -102,6 +103,8 @@ template <class L> class OwnersMethod final : public Method {
     double passes() const override { return static_cast<double>(walk_.visits) / static_cast<double>(n_); }
     void point(std::vector<double> &x, std::vector<double> &y) override;
     double estimated_gap() const override { return estimated_gap_; }
+    double omega() const override { return rule_->omega(); }
+    std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
     int threads() const override { return team_.size(); }
 
   private:
@@ -155,6 +158,7 @@ template <class L> class OwnersMethod final : public Method {
     Steps steps_;
     Walk walk_;
     std::optional<OmegaRule> rule_;
+    std::vector<OmegaChange> omega_changes_;
     Shrinking shrinking_;
     Batches all_, fewer_;
     Batches *batches_ = &all_;
@@ -222,8 +226,9 @@ template <class L> void OwnersMethod<L>::gather_rows() {
     std::iota(all_.places.begin(), all_.places.end(), 0);
     all_.live.resize(at((n_ + m - 1) / m));
     all_.gram.resize(all_.live.size() * m * m);
-    for (auto &scratch : scratch_) rows_->prepare(scratch);
+    for (auto &scratch : scratch_) rows_->reserve(scratch);
     team_.run([&](int thread) {
+        rows_->clear(scratch_[at(thread)]);
         each_owner(thread, [&](int owner) { std::fill(zu(owner).begin(), zu(owner).end(), ZU{}); });
         fill_gram(all_, thread);
     });
@@ -247,15 +252,15 @@ template <class L> void OwnersMethod<L>::fill_gram(Batches &batches, int thread)
 }
 
 template <class L> void OwnersMethod<L>::start_duals() {
-    const double n = static_cast<double>(n_);
+    const double n = static_cast<double>(n_), start = logistic_start(R_, lambda_, n);
+    const double logit = std::log(start) - std::log1p(-start);
     bool moves = false;
     for (std::size_t p = 0; p < y_.size(); ++p) {
         if (norm2_[p] == 0) {
             y_[p] = loss_.derivative(0, b_[p]); // never moves
         } else if constexpr (std::is_same_v<L, Logistic>) {
-            const double start = logistic_start(R_, lambda_, n);
             y_[p] = -b_[p] * start;
-            dual_.t[p] = std::log(start) - std::log1p(-start);
+            dual_.t[p] = logit;
             walk_.u0 += importance_[p] * y_[p] / n * column_;
             moves = true;
         }
@@ -325,6 +330,7 @@ template <class L> void OwnersMethod<L>::end_sweep() {
         visits_at_gap_ = walk_.visits;
     }
     bool change = rule_->next(walk_.moved);
+    if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
         shrink();
         change = true;
@@ -387,16 +393,17 @@ template <class L> void OwnersMethod<L>::advance(double passes) {
 
 template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
     Walk walk = walk_;
-    Batch now, before;
+    Batch batches[2];
+    Batch *now = &batches[0], *before = &batches[1];
     while (rows > 0) {
-        super_step(thread, walk, now, before);
-        rows -= now.count;
+        super_step(thread, walk, *now, *before);
+        rows -= now->count;
         std::swap(now, before);
-        if (walk.step == static_cast<std::int64_t>(batch_order_.size())) close_sweep(thread, walk, before);
+        if (walk.step == static_cast<std::int64_t>(batch_order_.size())) close_sweep(thread, walk, *before);
     }
     barrier_.wait(thread);
     if (thread == 0) {
-        commit(before);
+        commit(*before);
         walk_ = walk;
     }
 }
@@ -474,6 +481,8 @@ template <class L> void OwnersMethod<L>::choose_rows(const Walk &walk, Batch &ba
         if ((live >> r & 1) == 0) continue;
         batch.row[j] = r;
         batch.place[j] = places[r];
+        __builtin_prefetch(batches_->products(batch.id, r)); // for the recursion, while the products are computed
+        __builtin_prefetch(batches_->products(batch.id, r) + m / 2);
         visited_as[r] = static_cast<std::uint8_t>(j++);
     }
     int k = 0;
