@@ -232,17 +232,20 @@ TEST(SpdcOwners, CertifyEveryLossStorageWeightingAndIntercept) {
     }
 }
 
-TEST(SpdcOwners, AreChosenForLongRowsAndFourThreads) {
-    const auto threads_used = [](double density, int threads) {
-        const Problem problem(tiny_dataset({.rows = 300, .columns = 2500, .density = density}), SmoothedHinge{},
-                              L2{1e-6});
+TEST(SpdcOwners, AreChosenForLongRowsManyEntriesAndFourThreads) {
+    const auto threads_used = [](std::int64_t rows, std::int64_t columns, int threads) {
+        const auto entries = static_cast<std::size_t>(rows * columns);
+        Dataset data;
+        data.matrix = DenseMatrix<float>::own(rows, columns, std::vector<float>(entries, 1));
+        for (std::int64_t i = 0; i < rows; ++i) data.targets.push_back(i % 2 == 0 ? 1 : -1);
         SolveContext context;
         context.threads = threads;
-        return make_method(problem, SpdcFast{}, context)->threads();
+        return make_method(Problem(data, SmoothedHinge{}, L2{1e-6}), SpdcFast{}, context)->threads();
     };
-    EXPECT_EQ(threads_used(0.1, 3), 1);
-    EXPECT_EQ(threads_used(0.1, 4), 4);
-    EXPECT_EQ(threads_used(0.02, 4), 1);
+    EXPECT_EQ(threads_used(5000, 200, 3), 1);
+    EXPECT_EQ(threads_used(5000, 200, 4), 4);
+    EXPECT_EQ(threads_used(4000, 200, 4), 1);
+    EXPECT_EQ(threads_used(7000, 150, 4), 1);
 }
 
 TEST(OwnerRows, AreTheRowsInPieces) {

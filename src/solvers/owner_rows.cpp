@@ -188,34 +188,39 @@ void OwnerRows::reserve(Scratch &scratch) const {
     scratch.products.resize(batch_rows * batch_rows);
 }
 
-void OwnerRows::clear(Scratch &scratch) const noexcept { std::fill(scratch.last.begin(), scratch.last.end(), -1); }
+void OwnerRows::clear(Scratch &scratch) noexcept {
+    std::fill(scratch.last.begin(), scratch.last.end(), -1);
+    scratch.first = 0;
+}
 
-/// Owner by owner, entries of the same feature are chained, and each meets those before it in its chain.
+/// Owner by owner, entries of the same feature are chained, and each meets those before it in its chain. Entries are numbered on from
+/// owner to owner and batch to batch, so that old chains need not be cleared.
 void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const {
     std::fill(scratch.products.begin(), scratch.products.end(), 0.0);
     double *const products = scratch.products.data();
     std::int32_t *const last = scratch.last.data();
     std::visit(
         [&](const auto &entries) {
+            const auto *const slots = entries.slots.data();
+            const auto *const values = entries.values.data();
             for (int owner = 0; owner < owners_; ++owner) {
+                if (scratch.first > std::numeric_limits<std::int32_t>::max() / 2) clear(scratch);
+                const std::int32_t first = scratch.first;
                 scratch.links.clear();
                 for (std::size_t r = 0; r < places.size(); ++r) {
                     const Piece p = piece(owner, places[r]);
                     for (std::int64_t q = p.begin; q < p.end; ++q) {
-                        const auto value = static_cast<double>(entries.values[at(q)]);
-                        std::int32_t &top = last[entries.slots[at(q)]];
-                        for (std::int32_t k = top; k >= 0; k = scratch.links[at(k)].before) {
-                            const Scratch::Link &link = scratch.links[at(k)];
+                        const auto value = static_cast<double>(values[q]);
+                        const std::int32_t top = last[slots[q]];
+                        for (std::int32_t k = top; k >= first; k = scratch.links[at(k - first)].before) {
+                            const Scratch::Link &link = scratch.links[at(k - first)];
                             products[r * batch_rows + at(link.row)] += value * link.value;
                         }
+                        last[slots[q]] = first + static_cast<std::int32_t>(scratch.links.size());
                         scratch.links.push_back({top, static_cast<std::int32_t>(r), value});
-                        top = static_cast<std::int32_t>(scratch.links.size()) - 1;
                     }
                 }
-                for (const std::int32_t place : places) {
-                    const Piece p = piece(owner, place);
-                    for (std::int64_t q = p.begin; q < p.end; ++q) last[entries.slots[at(q)]] = -1;
-                }
+                scratch.first += static_cast<std::int32_t>(scratch.links.size());
             }
         },
         entries_);

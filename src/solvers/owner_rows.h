@@ -52,8 +52,8 @@ class OwnerRows {
 
     /// Memory that a thread needs to compute Gram blocks.
     struct Scratch {
-        std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>>
-            last; // slot -> the last entry with it, or -1
+        std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> last; // slot -> the last entry with it
+        std::int32_t first = 0; // entries below belong to earlier batches and owners
         struct Link {
             std::int32_t before; // the entry before it with the same slot
             std::int32_t row;
@@ -63,7 +63,7 @@ class OwnerRows {
         std::vector<double> products;
     };
     void reserve(Scratch &scratch) const;
-    void clear(Scratch &scratch) const noexcept;
+    static void clear(Scratch &scratch) noexcept;
     /// The Gram matrix of up to batch_rows rows; the diagonal is 0, and so are rows and columns beyond places.size().
     void gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const;
 
