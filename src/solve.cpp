@@ -115,7 +115,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     for (std::int64_t k = 0; k < problem.outputs(); ++k) {
         const Problem single = problem.output(k);
         const std::unique_ptr<Method> method = make_any_method(single, choice.solver, own);
-        Certifier certifier(single);
+        Certifier certifier(single, own.threads);
         const Outcome outcome = drive(single, *method, certifier, stopping, own, clock, k, result.trace);
         store(single, certifier, k, result);
         certifying += outcome.seconds_certifying;
