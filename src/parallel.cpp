@@ -8,21 +8,17 @@ namespace spdc {
 
 namespace {
 
-constexpr int patience = 4000; // turns of a spinning loop, some 50 us
-
-void pause() noexcept {
+/// Spins until ready(), and yields after a while, because there may be fewer cores than threads.
+template <class Ready> void spin_until(int patience, Ready &&ready) noexcept {
+    for (int spins = 0; !ready(); ++spins) {
+        if (spins < patience) {
 #if defined(__x86_64__) || defined(__i386__)
-    _mm_pause();
+            _mm_pause();
 #endif
-}
-
-/// Returns when the value is no longer `old`: spins, then sleeps.
-template <class T> void wait_for_change(const std::atomic<T> &value, T old) noexcept {
-    for (int spins = 0; spins < patience; ++spins) {
-        if (value.load(std::memory_order_acquire) != old) return;
-        pause();
+        } else {
+            std::this_thread::yield();
+        }
     }
-    value.wait(old, std::memory_order_acquire);
 }
 
 } // namespace
@@ -34,13 +30,67 @@ void SpinBarrier::wait() noexcept {
         round_.store(round + 1, std::memory_order_release);
         return;
     }
-    for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
-        if (spins < patience) {
-            pause();
-        } else {
-            std::this_thread::yield();
-        }
+    spin_until(4000, [&] { return round_.load(std::memory_order_acquire) != round; });
+}
+
+void FlagBarrier::wait(int thread) noexcept {
+    std::atomic<std::uint64_t> &mine = flags_[static_cast<std::size_t>(thread)].round;
+    const std::uint64_t round = mine.load(std::memory_order_relaxed) + 1;
+    mine.store(round, std::memory_order_release);
+    for (const Flag &flag : flags_) {
+        spin_until(500, [&] { return flag.round.load(std::memory_order_acquire) >= round; });
     }
+}
+
+Team::~Team() {
+    body_ = nullptr;
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
+    for (std::thread &other : others_) other.join();
+}
+
+void Team::serve(int thread) {
+    for (unsigned seen = 0;;) {
+        for (int spins = 0; spins < 2000 && round_.load(std::memory_order_acquire) == seen; ++spins) {
+            std::this_thread::yield(); // the next piece of work is often there at once
+        }
+        round_.wait(seen, std::memory_order_acquire);
+        seen = round_.load(std::memory_order_acquire);
+        if (!body_) return;
+        (*body_)(thread);
+        working_.fetch_sub(1, std::memory_order_release);
+    }
+}
+
+void Team::run(const std::function<void(int)> &body) {
+    while (static_cast<int>(others_.size()) + 1 < size_) {
+        others_.emplace_back([this, thread = static_cast<int>(others_.size()) + 1] { serve(thread); });
+    }
+    if (!others_.empty()) {
+        body_ = &body;
+        working_.store(static_cast<int>(others_.size()), std::memory_order_relaxed);
+        round_.fetch_add(1, std::memory_order_release);
+        round_.notify_all();
+    }
+    body(0);
+    spin_until(500, [&] { return working_.load(std::memory_order_acquire) == 0; });
+}
+
+void Team::for_each(std::int64_t count, const std::function<void(std::int64_t)> &body) {
+    std::atomic<std::int64_t> next = 0;
+    run([&](int) {
+        for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(chunk);
+    });
+}
+
+int Team::for_each(std::int64_t count, double work, const std::function<void(std::int64_t)> &body) {
+    constexpr double least_work = 2e5; // less than a millisecond
+    if (size_ > 1 && count > 1 && work >= least_work) {
+        for_each(count, body);
+        return size_;
+    }
+    for (std::int64_t chunk = 0; chunk < count; ++chunk) body(chunk);
+    return 1;
 }
 
 void run_team(int count, const std::function<void(int)> &body) {
@@ -48,53 +98,6 @@ void run_team(int count, const std::function<void(int)> &body) {
     others.reserve(static_cast<std::size_t>(count));
     for (int thread = 1; thread < count; ++thread) others.emplace_back([&body, thread] { body(thread); });
     body(0);
-}
-
-Team::~Team() {
-    if (others_.empty()) return;
-    body_ = nullptr;
-    round_.fetch_add(1, std::memory_order_release);
-    round_.notify_all();
-}
-
-void Team::run(const std::function<void(int)> &body) {
-    if (size_ == 1) {
-        body(0);
-        return;
-    }
-    for (int thread = static_cast<int>(others_.size()) + 1; thread < size_; ++thread) {
-        others_.emplace_back([this, thread] { serve(thread); });
-    }
-    body_ = &body;
-    busy_.store(size_ - 1, std::memory_order_relaxed);
-    round_.fetch_add(1, std::memory_order_release);
-    round_.notify_all();
-    body(0);
-    for (int left = busy_.load(std::memory_order_acquire); left != 0; left = busy_.load(std::memory_order_acquire)) {
-        wait_for_change(busy_, left);
-    }
-}
-
-void Team::serve(int thread) {
-    for (unsigned seen = 0;; ++seen) { // every thread takes part in every round, so none can be missed
-        wait_for_change(round_, seen);
-        if (!body_) return;
-        (*body_)(thread);
-        if (busy_.fetch_sub(1, std::memory_order_acq_rel) == 1) busy_.notify_one();
-    }
-}
-
-int Team::each(std::size_t count, double work, const std::function<void(std::size_t)> &body) {
-    constexpr double least_work = 2e5;
-    if (size_ == 1 || count < 2 || work < least_work) {
-        for (std::size_t k = 0; k < count; ++k) body(k);
-        return 1;
-    }
-    std::atomic<std::size_t> next{0};
-    run([&](int) {
-        for (std::size_t k = next++; k < count; k = next++) body(k);
-    });
-    return size_;
 }
 
 } // namespace spdc

@@ -72,6 +72,7 @@ Problem::Problem(Dataset data, AnyLoss loss, AnyRegularizer regularizer, Problem
                                               data.label_names.front(), loss_.name()));
     }
     encode_targets(0);
+    if (outputs_ == 1) raw_targets_ = {}; // only output(k) of several asks for them again
     set_regularizer(std::move(options.penalty_factors));
 }
 

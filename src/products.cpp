@@ -48,8 +48,8 @@ template <class Matrix, class Weight>
 void combine_by_columns(const Matrix &matrix, const Weight &weight, std::span<double> u, Team &team) {
     const auto entries = static_cast<double>(matrix.nonzeros());
     const std::vector<std::int64_t> borders = column_parts(matrix, team.size());
-    team.each(borders.size() - 1, entries, [&](std::size_t k) {
-        const std::int64_t begin = borders[k], end = borders[k + 1];
+    team.for_each(static_cast<std::int64_t>(borders.size()) - 1, entries, [&](std::int64_t k) {
+        const std::int64_t begin = borders[at(k)], end = borders[at(k) + 1];
         const bool is_all = begin == 0 && end == matrix.cols();
         std::fill(u.begin() + begin, u.begin() + end, 0.0);
         for (std::int64_t i = 0; i < matrix.rows(); ++i) {
@@ -69,11 +69,10 @@ template <class Matrix, class Weight>
 void combine_by_rows(const Matrix &matrix, const Weight &weight, std::int64_t parts, std::span<double> u, Team &team) {
     const std::size_t d = at(matrix.cols());
     std::vector<double> sums(d * at(parts), 0.0);
-    team.each(at(parts), static_cast<double>(matrix.nonzeros()), [&](std::size_t part) {
-        const auto k = static_cast<std::int64_t>(part);
+    team.for_each(parts, static_cast<double>(matrix.nonzeros()), [&](std::int64_t k) {
         for (std::int64_t i = k * matrix.rows() / parts; i < (k + 1) * matrix.rows() / parts; ++i) {
             const double alpha = weight(i);
-            if (alpha != 0) axpy(alpha, matrix.row(i), sums.data() + part * d);
+            if (alpha != 0) axpy(alpha, matrix.row(i), sums.data() + at(k) * d);
         }
     });
     std::fill(u.begin(), u.begin() + matrix.cols(), 0.0);
@@ -92,8 +91,8 @@ void predict(const Problem &problem, std::span<const double> x, std::span<double
     std::visit(
         [&](const auto &matrix) {
             const std::int64_t rows = matrix.rows(), chunks = (rows + row_chunk - 1) / row_chunk;
-            team.each(at(chunks), static_cast<double>(matrix.nonzeros()), [&](std::size_t k) {
-                const std::int64_t begin = static_cast<std::int64_t>(k) * row_chunk;
+            team.for_each(chunks, static_cast<double>(matrix.nonzeros()), [&](std::int64_t k) {
+                const std::int64_t begin = k * row_chunk;
                 for (std::int64_t i = begin; i < std::min(begin + row_chunk, rows); ++i) {
                     z[at(i)] = dot(matrix.row(i), x.data()) + constant;
                 }

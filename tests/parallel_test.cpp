@@ -17,11 +17,11 @@ constexpr double much_work = 1e9;
 TEST(Team, DoesEveryPieceOnceRoundAfterRound) {
     for (const int threads : {1, 2, 5}) {
         Team team(threads);
-        for (const std::size_t count : {0, 1, 2, 7, 100}) {
+        for (const std::int64_t count : {0, 1, 2, 7, 100}) {
             for (int round = 0; round < 50; ++round) {
-                std::vector<int> done(count, 0);
-                team.each(count, much_work, [&](std::size_t k) { ++done[k]; });
-                EXPECT_EQ(done, std::vector<int>(count, 1)) << threads << " threads";
+                std::vector<int> done(static_cast<std::size_t>(count), 0);
+                team.for_each(count, much_work, [&](std::int64_t k) { ++done[static_cast<std::size_t>(k)]; });
+                EXPECT_EQ(done, std::vector<int>(done.size(), 1)) << threads << " threads";
             }
         }
     }
@@ -42,8 +42,8 @@ TEST(Team, RunsEachThreadOnceAndTheFirstOnTheCaller) {
 
 TEST(Team, KeepsLittleWorkOnTheCaller) {
     Team team(4);
-    EXPECT_EQ(team.each(100, 10, [](std::size_t) {}), 1);
-    EXPECT_EQ(team.each(100, much_work, [](std::size_t) {}), 4);
+    EXPECT_EQ(team.for_each(100, 10, [](std::int64_t) {}), 1);
+    EXPECT_EQ(team.for_each(100, much_work, [](std::int64_t) {}), 4);
 }
 
 struct Shape {

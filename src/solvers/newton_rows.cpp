@@ -223,7 +223,9 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
 }
 
 void RowBlocks::each(std::size_t blocks, const std::function<void(std::size_t)> &work) const {
-    threads_ = std::max(threads_, team_.each(blocks, block_work_ * static_cast<double>(blocks), work));
+    const int ran = team_.for_each(static_cast<std::int64_t>(blocks), block_work_ * static_cast<double>(blocks),
+                                   [&](std::int64_t k) { work(at(k)); });
+    threads_ = std::max(threads_, ran);
 }
 
 RowScratch RowBlocks::make_scratch() const {
