@@ -61,12 +61,13 @@ void store(const Problem &problem, const Certifier &certifier, std::int64_t k, R
     const auto outputs = static_cast<std::size_t>(result.outputs);
     const auto column = static_cast<std::size_t>(k);
     const auto features = static_cast<std::size_t>(problem.features());
-    for (std::size_t j = 0; j < features; ++j) result.weights[j * outputs + column] = certifier.x()[j];
-    if (problem.has_intercept()) result.intercepts[column] = certifier.x()[features];
+    const auto x = certifier.x(), y = certifier.y();
+    for (std::size_t j = 0; j < features; ++j) result.weights[j * outputs + column] = x[j];
+    if (problem.has_intercept()) result.intercepts[column] = x[features];
     const auto kept = problem.kept_rows();
-    for (std::size_t i = 0; i < certifier.y().size(); ++i) {
+    for (std::size_t i = 0; i < y.size(); ++i) {
         const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
-        result.dual[row * outputs + column] = certifier.y()[i];
+        result.dual[row * outputs + column] = y[i];
     }
     result.certificates[column] = certifier.certificate();
 }
@@ -109,7 +110,7 @@ OutputRun run_output(const Problem &problem, std::span<const Choice> candidates,
                      const SolveContext &context, const Clock &clock, std::int64_t k, Result &result) {
     OutputRun run;
     const Problem single = problem.output(k);
-    Certifier certifier(single);
+    Certifier certifier(single, context.threads);
     Driver driver(single, certifier, stopping, context, clock, k, run.trace);
     for (;; ++run.last) {
         const auto &[solver, reason, is_patient] = candidates[run.last];

@@ -121,7 +121,7 @@ class Problem {
     bool all_strongly_convex_ = false;
     bool needs_radius_ = false;
     std::vector<std::int64_t> kept_rows_;
-    std::vector<double> raw_targets_; // as in the data, rows of weight zero gone
+    std::vector<double> raw_targets_; // as in the data, rows of weight zero gone; empty when there is one output
     std::vector<double> targets_;
     std::vector<double> importance_;
     std::vector<double> factors_;

@@ -26,10 +26,11 @@ bool prefers_newton(const Problem &problem) {
     const double n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.dimension());
     const double entries = static_cast<double>(problem.nonzeros()), side = std::min(n, d);
     if (side > 2000) return false;
+    if (d <= 100) return true;
     const double products = d <= n ? entries * entries / n / 2 : entries * side / 2;
     const double newton = 12 * (0.5 * products + 2 * entries + 0.3 * side * side * side / 3);
     const double stochastic = predicted_passes(problem) * 4 * entries;
-    return d <= 100 || newton < stochastic;
+    return newton < stochastic;
 }
 
 } // namespace
