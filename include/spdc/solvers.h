@@ -106,6 +106,14 @@ struct Newton {
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
+/// Newton's method with conjugate gradients, for l2 penalties, smooth losses and any number of features.
+struct NewtonCg {
+    static constexpr std::string_view name = "newton_cg";
+    static constexpr std::string_view help =
+        "Newton's method with conjugate gradients, for l2 penalties and smooth losses; columns may differ in size";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
 /// Working sets with coordinate descent or prox-Newton steps inside: for weights that are mostly zero.
 struct WorkingSet {
     static constexpr std::string_view name = "working_set";
@@ -113,7 +121,7 @@ struct WorkingSet {
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
-using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca, Newton, WorkingSet>;
+using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca, Newton, NewtonCg, WorkingSet>;
 
 /// The names of all solvers, in the order of AnySolver.
 std::vector<std::string> solver_names();
