@@ -1,4 +1,4 @@
-// Newton's method with conjugate gradients: its products against plain loops, its optima against those of newton, its dual points
+// Newton's method with conjugate gradients, alone and in hybrid: its products against plain loops, its optima against those of newton, its dual points
 // against the certificate, and data that other engines cannot take.
 #include "solvers/newton_cg.h"
 #include "solvers/row_products.h"
@@ -288,6 +288,45 @@ TEST(NewtonCg, FactorsOnMoreFeaturesThanOtherEnginesTake) {
     EXPECT_TRUE(result.converged()) << result.worst().relative_gap;
     EXPECT_THROW(solve_by(problem, "newton", 1e-6), Error);
     EXPECT_THROW(solve_by(problem, "spdc_fast", 1e-6), Error);
+}
+
+// --- hybrid ---
+
+TEST(Hybrid, LeavesTheLastDigitsToNewtonWhereItIsFaster) {
+    const Problem problem(sparse_data(8000, 200, 15, Task::classification, 3, one), Logistic{}, L2{1e-7});
+    const Result fast = solve_by(problem, "spdc_fast", 1e-8), hybrid = solve_by(problem, "hybrid", 1e-8);
+    ASSERT_TRUE(fast.converged() && hybrid.converged());
+    EXPECT_LT(hybrid.passes, 0.6 * fast.passes);
+    EXPECT_NEAR(hybrid.worst().primal, fast.worst().primal, 2e-8 * fast.worst().primal);
+}
+
+TEST(Hybrid, IsSpdcFastWhereThatIsNearlyDone) {
+    const Problem problem(sparse_data(6000, 1500, 15, Task::classification, 3, one), Logistic{}, L2{1e-2});
+    const Result fast = solve_by(problem, "spdc_fast", 1e-6), hybrid = solve_by(problem, "hybrid", 1e-6);
+    ASSERT_TRUE(fast.converged() && hybrid.converged());
+    EXPECT_EQ(hybrid.weights, fast.weights);
+    EXPECT_LE(hybrid.passes, fast.passes + 1);
+}
+
+TEST(Hybrid, GoesBackToSpdcFastWhereNewtonIsSlow) {
+    // more features than rows and a loss with corners: Newton's steps are cut short
+    const Problem problem(sparse_data(1500, 4000, 60, Task::classification, 3, one), SmoothedHinge{}, L2{1e-5});
+    const Result fast = solve_by(problem, "spdc_fast", 1e-8), hybrid = solve_by(problem, "hybrid", 1e-8),
+                 newton = solve_by(problem, "newton_cg", 1e-8);
+    ASSERT_TRUE(fast.converged() && hybrid.converged());
+    EXPECT_GT(newton.passes, 2 * fast.passes);
+    EXPECT_LE(hybrid.passes, 2.5 * fast.passes + 10);
+}
+
+TEST(Hybrid, RefusesWhatItsPartsRefuse) {
+    const auto message = [](const Problem &problem) {
+        return test::error_of(ErrorKind::unsupported, [&] { solve(problem, Hybrid{}); });
+    };
+    const Dataset data = as_dataset(tiny_data());
+    EXPECT_NE(message({data, Logistic{}, ElasticNet{0.1, 0.1}}).find("solver hybrid needs an l2 penalty"),
+              std::string::npos);
+    EXPECT_NE(message({data, Hinge{}, L2{0.1}}).find("solver hybrid needs a loss without kinks"), std::string::npos);
+    EXPECT_NE(message({data, Logistic{}, L2{0}}).find("solver newton_cg takes"), std::string::npos);
 }
 
 // --- threads, rounding, refusals ---

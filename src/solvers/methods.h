@@ -20,6 +20,7 @@ std::unique_ptr<Method> make_method(const Problem &problem, const SpdcFast &opti
 std::unique_ptr<Method> make_method(const Problem &problem, const Sdca &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const Newton &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const NewtonCg &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const Hybrid &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &context);
 
 } // namespace spdc
