@@ -5,15 +5,18 @@
 #include "spdc/solvers.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace spdc {
 
-/// Auto becomes a solver and the sentence that says why.
+/// Auto becomes solvers to try one after another, each with the sentence that says why.
 struct Choice {
     AnySolver solver;
     std::string reason;
+    bool is_patient = false; // left only when it breaks down, not when it is slow
 };
-Choice choose(const Problem &problem);
+std::vector<Choice> choose(const Problem &problem);
 
 std::unique_ptr<Method> make_method(const Problem &problem, const Spdc &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const SpdcFast &options, const SolveContext &context);
