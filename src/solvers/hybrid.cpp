@@ -26,6 +26,8 @@ class HybridMethod final : public Method {
     void aim(double tolerance) override { tolerance_ = tolerance; }
     void certified(const Certifier &certifier) override;
     double estimated_gap() const override { return current().estimated_gap(); }
+    double omega() const override { return current().omega(); }
+    std::vector<OmegaChange> take_omega_changes() override { return fast_->take_omega_changes(); }
     std::int64_t coordinates_touched() const override { return fast_->coordinates_touched(); }
     int threads() const override { return threads_; }
 

@@ -79,7 +79,7 @@ class NewtonCgMethod final : public Method {
     std::vector<double> b_, omega_, z_, w_, h_, move_, t_, y_, secant_;
     Stage stage_ = Stage::derivatives;
     bool has_predictions_, has_newton_dual_ = false, has_corners_ = false, is_exhausted_ = false;
-    double penalty_ = 0, objective_ = infinity, gap_ = infinity, tolerance_ = 1e-4, passes_ = 0;
+    double penalty_ = 0, objective_ = infinity, gap_ = infinity, best_gap_ = infinity, tolerance_ = 1e-4, passes_ = 0;
     double rz_ = 0, first_rz_ = 0, fall_ = 0; // r'M^-1 r now and at the start; -g's
     double forcing_ = 0.09;                   // rz_ as a share of first_rz_ at which the system is solved well enough
     double active_ = 1;                       // share of the entries in rows with curvature
@@ -113,8 +113,12 @@ template <class Work> Sums NewtonCgMethod::sum(std::size_t count, Work work) con
     constexpr std::size_t stretch = 8192; // a multiple of 4
     const std::size_t stretches = (count + stretch - 1) / stretch;
     std::vector<Sums> parts(stretches);
-    run_shared(stretches < 16 ? 1 : products_.threads(), stretches,
-               [&](std::size_t k) { parts[k] = work(k * stretch, std::min((k + 1) * stretch, count)); });
+    const auto run = [&](std::size_t k) { parts[k] = work(k * stretch, std::min((k + 1) * stretch, count)); };
+    if (stretches < 16) {
+        for (std::size_t k = 0; k < stretches; ++k) run(k);
+    } else {
+        products_.for_each(stretches, run);
+    }
     Sums total{};
     for (const Sums &part : parts) {
         for (std::size_t c = 0; c < total.size(); ++c) total[c] += part[c];
@@ -184,6 +188,10 @@ void NewtonCgMethod::start_system() {
     fall_ = 0;
     std::fill(move_.begin(), move_.end(), 0.0);
     ++iterations_;
+    if (sums[1] < 0.5 * best_gap_) { // P may be at its rounding long before the dual is
+        best_gap_ = sums[1];
+        useless_ = 0;
+    }
     if (sums[1] < gap_ || !has_newton_dual_) {
         gap_ = sums[1];
         has_newton_dual_ = false;

@@ -1,10 +1,8 @@
 #include "row_products.h"
 
 #include "kernels.h"
-#include "parallel.h"
 
 #include <algorithm>
-#include <atomic>
 
 namespace spdc {
 
@@ -44,17 +42,6 @@ template <class Row> double dot_with(const Row &a, const DirectionPair *pq) noex
 
 } // namespace
 
-void run_shared(int threads, std::size_t count, const std::function<void(std::size_t)> &body) {
-    if (threads == 1) {
-        for (std::size_t k = 0; k < count; ++k) body(k);
-        return;
-    }
-    std::atomic<std::size_t> next{0};
-    run_team(threads, [&](int) {
-        for (std::size_t k = next++; k < count; k = next++) body(k);
-    });
-}
-
 RowProducts::RowProducts(const Problem &problem, int threads)
     : problem_(problem), scale_(1 / static_cast<double>(problem.rows())) {
     const std::int64_t useful = std::max<std::int64_t>(1, problem.nonzeros() / entries_a_thread);
@@ -78,11 +65,20 @@ RowProducts::RowProducts(const Problem &problem, int threads)
         }
     }
     first_column_.push_back(problem.features());
+    if (this->threads() > 1) team_ = std::make_unique<Team>(this->threads());
+}
+
+void RowProducts::for_each(std::size_t count, const std::function<void(std::size_t)> &body) const {
+    if (team_) {
+        team_->for_each(static_cast<std::int64_t>(count), [&](std::int64_t k) { body(at(k)); });
+    } else {
+        for (std::size_t k = 0; k < count; ++k) body(k);
+    }
 }
 
 /// Calls visit(range, owns_intercept) for the columns of each thread.
 template <class Visit> void RowProducts::each_column_range(Visit visit) const {
-    run_shared(threads(), at(threads()), [&](std::size_t k) {
+    for_each(at(threads()), [&](std::size_t k) {
         const ColumnRange range{first_column_[k], first_column_[k + 1], threads() == 1};
         visit(range, problem_.has_intercept() && range.end == problem_.features());
     });
@@ -93,7 +89,7 @@ void RowProducts::predict(const double *x, const double *h, double *z) const {
     std::visit(
         [&](const auto &matrix) {
             const std::int64_t n = matrix.rows();
-            run_shared(threads(), at((n + rows_at_once - 1) / rows_at_once), [&](std::size_t k) {
+            for_each(at((n + rows_at_once - 1) / rows_at_once), [&](std::size_t k) {
                 const std::int64_t begin = static_cast<std::int64_t>(k) * rows_at_once;
                 for (std::int64_t i = begin; i < std::min(begin + rows_at_once, n); ++i) {
                     if (!h || h[i] == 0) z[i] = dot(matrix.row(i), x) + constant;
@@ -149,7 +145,7 @@ void RowProducts::curvature(const double *h, DirectionPair *pq, double *t) const
                 }
             };
             const bool is_fused = threads() == 1;
-            if (!is_fused) run_shared(threads(), at((n + rows_at_once - 1) / rows_at_once), predict_rows);
+            if (!is_fused) for_each(at((n + rows_at_once - 1) / rows_at_once), predict_rows);
             each_column_range([&](const ColumnRange &range, bool owns_intercept) {
                 double to_constant = 0;
                 for (std::int64_t i = 0; i < n; ++i) {

@@ -8,10 +8,12 @@
 #pragma once
 
 #include "huge_pages.h"
+#include "parallel.h"
 #include "spdc/problem.h"
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace spdc {
@@ -21,15 +23,14 @@ struct DirectionPair {
     double p = 0, q = 0;
 };
 
-/// Runs body(k) for k = 0 ... count-1 on up to so many threads, in any order.
-void run_shared(int threads, std::size_t count, const std::function<void(std::size_t)> &body);
-
 class RowProducts {
   public:
     /// At most so many threads, fewer when there is little to do.
     RowProducts(const Problem &problem, int threads);
 
     int threads() const { return static_cast<int>(first_column_.size()) - 1; }
+    /// Runs body(k) for k = 0 ... count-1 on these threads, in any order.
+    void for_each(std::size_t count, const std::function<void(std::size_t)> &body) const;
 
     /// z_i <- a_i'x for the rows with h_i = 0; all rows without h.
     void predict(const double *x, const double *h, double *z) const;
@@ -45,6 +46,7 @@ class RowProducts {
 
     const Problem &problem_;
     const double scale_;                     // 1/n
+    std::unique_ptr<Team> team_;             // none: one thread
     std::vector<std::int64_t> first_column_; // of the columns that each thread adds up, and one past the last
 };
 
