@@ -118,6 +118,21 @@ struct Newton {
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
+/// Newton's method with conjugate gradients, for l2 penalties, smooth losses and any number of features.
+struct NewtonCg {
+    static constexpr std::string_view name = "newton_cg";
+    static constexpr std::string_view help =
+        "Newton's method with conjugate gradients, for l2 penalties and smooth losses; columns may differ in size";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
+/// spdc_fast for the first digits, Newton-CG for the others where it is faster.
+struct Hybrid {
+    static constexpr std::string_view name = "hybrid";
+    static constexpr std::string_view help = "spdc_fast first, newton_cg from a gap of 1e-2 on, for l2 penalties";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
 /// Working sets with coordinate descent or prox-Newton steps inside: for weights that are mostly zero.
 struct WorkingSet {
     static constexpr std::string_view name = "working_set";
@@ -125,7 +140,7 @@ struct WorkingSet {
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
-using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca, Newton, WorkingSet>;
+using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca, Newton, NewtonCg, Hybrid, WorkingSet>;
 
 /// The names of all solvers, in the order of AnySolver.
 std::vector<std::string> solver_names();

@@ -22,6 +22,8 @@ std::unique_ptr<Method> make_method(const Problem &problem, const Spdc &options,
 std::unique_ptr<Method> make_method(const Problem &problem, const SpdcFast &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const Sdca &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const Newton &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const NewtonCg &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const Hybrid &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &context);
 
 } // namespace spdc
