@@ -74,6 +74,11 @@ double feasible_scale(const Interval &domain, double w, double limit) {
 
 Certifier::Certifier(const Problem &problem) : problem_(problem), x_(at(problem.dimension()), 0.0) {}
 
+Certifier::Certifier(const Problem &problem, const Certificate &found, std::vector<double> x, std::vector<double> z,
+                     std::vector<double> y, std::vector<double> u)
+    : problem_(problem), x_(std::move(x)), z_(std::move(z)), y_(std::move(y)), u_(std::move(u)), primal_(found.primal),
+      dual_(found.dual), certificate_(found) {}
+
 const Certificate &Certifier::offer(std::span<const double> x, std::span<const double> y, double good_enough) {
     PrimalPoint primal{{x.begin(), x.end()}, std::vector<double>(at(problem_.rows())), infinity};
     problem_.predict(primal.x, primal.z);

@@ -1,5 +1,6 @@
 // Validate, make the method, drive it: the only place where solvers are listed.
 #include "driver.h"
+#include "presolve.h"
 #include "solvers/methods.h"
 #include "spdc/solvers.h"
 
@@ -89,7 +90,10 @@ AnySolver make_solver(std::string_view name) { return make_nth<0>(name); }
 
 Result solve(const Problem &problem, const AnySolver &solver, const Stopping &stopping, const SolveContext &context) {
     const Clock clock;
-    const Choice choice = std::holds_alternative<Auto>(solver) ? choose(problem) : Choice{solver, "asked for by name"};
+    const bool is_auto = std::holds_alternative<Auto>(solver);
+    const Presolved presolved(problem,
+                              context.presolve == Presolve::automatic && !is_auto ? Presolve::off : context.presolve);
+    const Choice choice = is_auto ? choose(presolved.problem()) : Choice{solver, "asked for by name"};
     std::visit([](const auto &options) { check_fields(options); }, choice.solver);
     check_fields(stopping);
     if (context.threads < 1) {
@@ -98,7 +102,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
 
     Result result;
     result.solver = std::visit([](const auto &options) { return std::string(options.name); }, choice.solver);
-    result.solver_reason = choice.reason;
+    result.solver_reason = choice.reason + presolved.said();
     result.seed = context.seed;
     result.features = problem.features();
     result.outputs = problem.outputs();
@@ -114,7 +118,8 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     result.stop_reason = StopReason::gap_reached;
     for (std::int64_t k = 0; k < problem.outputs(); ++k) {
         const Problem single = problem.output(k);
-        const std::unique_ptr<Method> method = make_any_method(single, choice.solver, own);
+        const std::unique_ptr<Method> method =
+            presolved.method(single, k, [&](const Problem &p) { return make_any_method(p, choice.solver, own); });
         Certifier certifier(single);
         const Outcome outcome = drive(single, *method, certifier, stopping, own, clock, k, result.trace);
         store(single, certifier, k, result);

@@ -25,6 +25,9 @@ struct Certificate {
 class Certifier {
   public:
     explicit Certifier(const Problem &problem);
+    /// What another certifier found, told in the variables of this problem: x and its predictions z, y and its u.
+    Certifier(const Problem &problem, const Certificate &found, std::vector<double> x, std::vector<double> z,
+              std::vector<double> y, std::vector<double> u);
 
     /// Offers a pair (any x in R^dimension, y in R^rows inside the loss's dual domains). Besides x and y themselves it tries
     /// the primal point that y implies, the dual point that x implies, the exact intercept, and scales or projects dual
@@ -34,6 +37,8 @@ class Certifier {
     const Certificate &certificate() const noexcept { return certificate_; }
     std::span<const double> x() const noexcept { return x_; }
     std::span<const double> y() const noexcept { return y_; }
+    /// (1/W) sum_i w_i y_i a_i at y().
+    std::span<const double> u() const noexcept { return u_; }
     /// Predictions at x().
     std::span<const double> predictions() const noexcept { return z_; }
 
