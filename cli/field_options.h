@@ -23,10 +23,12 @@ namespace spdc::cli {
 template <class Value> struct IsOptional : std::false_type {};
 template <class Value> struct IsOptional<std::optional<Value>> : std::true_type {};
 
-/// What the help says about a default; empty when there is none to name.
+/// What the help says about a default. A value that the solver finds by itself is called auto.
 template <class Value> std::string default_text(const Value &value) {
     if constexpr (IsOptional<Value>::value) {
-        return value ? default_text(*value) : std::string();
+        return value ? default_text(*value) : "auto";
+    } else if constexpr (std::is_same_v<Value, bool>) {
+        return value ? "on" : "off";
     } else if constexpr (std::is_arithmetic_v<Value>) {
         return fmt::format("{}", value);
     } else {
@@ -37,10 +39,11 @@ template <class Value> std::string default_text(const Value &value) {
 /// Reads an option's text into the field and checks its range.
 template <class Value> void parse_field(const Field &field, const std::string &text, Value &value) {
     if constexpr (IsOptional<Value>::value) {
+        if (text == "auto") return value.reset();
         parse_field(field, text, value.emplace());
     } else if constexpr (std::is_same_v<Value, bool>) {
-        if (text != "true" && text != "false") fail_unknown(field.name, text, {"true", "false"});
-        value = text == "true";
+        if (text != "on" && text != "off") fail_unknown(field.name, text, {"on", "off"});
+        value = text == "on";
     } else if constexpr (std::is_integral_v<Value>) {
         const std::int64_t most = std::numeric_limits<std::int64_t>::max();
         const double least = std::max(field.minimum, -9e18);
@@ -75,8 +78,7 @@ class FieldOptions {
 
     void add_to(CommandLine &line) {
         for (Entry &entry : entries_) {
-            std::string help = entry.help;
-            if (!entry.default_text.empty()) help += fmt::format(" (default {})", entry.default_text);
+            std::string help = fmt::format("{} (default {})", entry.help, entry.default_text);
             if (!kind_.empty()) help += fmt::format(" [{}]", fmt::join(entry.owners, ", "));
             line.option("--" + entry.name, "VALUE", help, [&entry](const std::string &text) { entry.given = text; });
         }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace spdc {
 
@@ -29,6 +30,24 @@ class Schedule {
   private:
     double last_gap_ = infinity;
     double last_passes_ = 0;
+};
+
+/// Notices that a method will need so long, by the decay of its gap over the last half of its passes, that another one is worth
+/// a try: more than three times what it has had, after 200 passes. Passes and not seconds decide, so that the same call does the
+/// same thing everywhere.
+class Pace {
+  public:
+    bool is_hopeless(double passes, double relative_gap, double tolerance) {
+        points_.push_back({passes, std::log(relative_gap)});
+        if (passes < 200) return false;
+        const auto half =
+            std::find_if(points_.begin(), points_.end(), [&](const auto &p) { return 2 * p.first >= passes; });
+        const double rate = (half->second - points_.back().second) / (passes - half->first);
+        return !(points_.back().second - std::log(tolerance) <= rate * 3 * passes);
+    }
+
+  private:
+    std::vector<std::pair<double, double>> points_; // passes, log of the gap
 };
 
 /// Notices that the gap has not fallen for a long time.
@@ -64,68 +83,103 @@ bool is_diverging(const std::vector<double> &x, std::span<const double> best) {
            1e12 * (1 + std::accumulate(best.begin(), best.end(), 0.0, size));
 }
 
+bool is_breakdown(StopReason reason) {
+    return reason == StopReason::stalled || reason == StopReason::numerical_failure;
+}
+
 } // namespace
 
-Outcome drive(const Problem &problem, Method &method, Certifier &certifier, const Stopping &stopping,
-              const SolveContext &context, const Clock &clock, std::int64_t output, Trace &trace) {
-    Outcome outcome;
+Driver::Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, const SolveContext &context,
+               const Clock &clock, std::int64_t output, Trace &trace)
+    : problem_(problem), certifier_(certifier), stopping_(stopping), context_(context), clock_(clock), output_(output),
+      trace_(trace), block_(std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
+                                     1.0 / static_cast<double>(problem.rows()))) {}
+
+bool Driver::interrupted() const { return context_.interrupt && context_.interrupt->load(std::memory_order_relaxed); }
+
+bool Driver::may_go_on(const Method &method) const {
+    return passes_before_ + method.passes() < stopping_.max_passes && !method.exhausted() && !interrupted() &&
+           clock_.seconds() < stopping_.max_seconds;
+}
+
+void Driver::record(double passes, double omega) {
+    const Certificate &now = certifier_.certificate();
+    trace_.push_back({output_, passes, clock_.seconds(), clock_.seconds() - outcome_.seconds_certifying, now.primal,
+                      now.dual, now.gap, now.relative_gap,
+                      count_nonzeros(certifier_.x().first(static_cast<std::size_t>(problem_.features()))), omega,
+                      solver_});
+}
+
+void Driver::certify(Method &method) {
+    const double start = clock_.seconds();
+    method.point(x_, y_);
+    usable_ = is_finite(x_) && is_finite(y_) && (trace_.empty() || !is_diverging(x_, certifier_.x()));
+    if (usable_) certifier_.offer(x_, y_, stopping_.tolerance);
+    outcome_.passes = passes_before_ + method.passes();
+    outcome_.seconds_certifying += clock_.seconds() - start;
+    record(outcome_.passes, method.omega());
+}
+
+/// What ends the run at the point just certified, or not_run.
+StopReason Driver::judge(Method &method, bool go_on) {
+    if (certifier_.certificate().relative_gap <= stopping_.tolerance) return StopReason::gap_reached;
+    if (!usable_) return StopReason::numerical_failure;
+    if (!go_on || interrupted()) return StopReason::interrupted;
+    if (outcome_.passes >= stopping_.max_passes) return StopReason::pass_limit;
+    if (clock_.seconds() >= stopping_.max_seconds) return StopReason::time_limit;
+    if (certifier_.has_no_minimizer()) return StopReason::no_minimizer;
+    if (method.exhausted()) return StopReason::stalled;
+    return StopReason::not_run;
+}
+
+/// Runs the method to `next` passes of its own. One that guesses its gap is certified as soon as the guess is near the
+/// tolerance, and now and then.
+void Driver::advance(Method &method, double next) {
+    const Certificate &now = certifier_.certificate();
+    const double latest = method.passes() + std::max(25.0, 0.5 * method.passes());
+    const double promising = 2 * stopping_.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual));
+    const auto looks_done = [&] { return 0 < method.estimated_gap() && method.estimated_gap() <= promising; };
+    const bool looked_done = looks_done();
+    while (method.passes() < next && may_go_on(method)) {
+        const double left = stopping_.max_passes - passes_before_ - method.passes();
+        method.advance(std::min({block_, next - method.passes(), left}));
+        for (const Method::OmegaChange &change : method.take_omega_changes()) {
+            record(passes_before_ + change.passes, change.omega);
+        }
+        if (!looked_done && looks_done()) break;
+        if (method.passes() >= next && method.passes() < latest && method.estimated_gap() > promising) {
+            next = method.passes() + 1;
+        }
+    }
+}
+
+const Outcome &Driver::run(Method &method, const std::string &solver, Leave leave) {
     Schedule schedule;
     StallWatch watch;
-    std::vector<double> x, y;
-    const double block = std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
-                                  1.0 / static_cast<double>(problem.rows()));
-    const auto interrupted = [&] { return context.interrupt && context.interrupt->load(std::memory_order_relaxed); };
-    method.aim(stopping.tolerance);
-    while (!method.has_point() && method.passes() < stopping.max_passes && !interrupted() &&
-           clock.seconds() < stopping.max_seconds) {
-        method.advance(block);
-    }
-    while (outcome.reason == StopReason::not_run) {
-        const double certification_start = clock.seconds();
-        method.point(x, y);
-        outcome.passes = method.passes();
-        const bool usable = is_finite(x) && is_finite(y) && (trace.empty() || !is_diverging(x, certifier.x()));
-        if (usable) certifier.offer(x, y, stopping.tolerance);
-        outcome.seconds_certifying += clock.seconds() - certification_start;
-
-        const Certificate &now = certifier.certificate();
-        trace.push_back({output, outcome.passes, clock.seconds(), clock.seconds() - outcome.seconds_certifying,
-                         now.primal, now.dual, now.gap, now.relative_gap,
-                         count_nonzeros(certifier.x().first(static_cast<std::size_t>(problem.features())))});
-        const bool go_on = !context.observer || context.observer(trace.back());
-        if (now.relative_gap <= stopping.tolerance) {
-            outcome.reason = StopReason::gap_reached;
-        } else if (!usable) {
-            outcome.reason = StopReason::numerical_failure;
-        } else if (!go_on || interrupted()) {
-            outcome.reason = StopReason::interrupted;
-        } else if (outcome.passes >= stopping.max_passes) {
-            outcome.reason = StopReason::pass_limit;
-        } else if (clock.seconds() >= stopping.max_seconds) {
-            outcome.reason = StopReason::time_limit;
-        } else if (certifier.has_no_minimizer()) {
-            outcome.reason = StopReason::no_minimizer;
-        } else if (watch.stalled(outcome.passes, now.relative_gap) || method.exhausted()) {
-            outcome.reason = StopReason::stalled;
-        } else {
-            method.certified(certifier);
+    Pace pace;
+    solver_ = solver;
+    passes_before_ = outcome_.passes;
+    method.aim(stopping_.tolerance);
+    while (!method.has_point() && may_go_on(method)) method.advance(block_);
+    for (;;) {
+        certify(method);
+        const bool go_on = !context_.observer || context_.observer(trace_.back());
+        outcome_.reason = judge(method, go_on);
+        const double gap = certifier_.certificate().relative_gap;
+        if (outcome_.reason == StopReason::not_run && watch.stalled(method.passes(), gap)) {
+            outcome_.reason = StopReason::stalled;
         }
-        double next = schedule.next(outcome.passes, now.relative_gap, stopping.tolerance);
-        const double latest = outcome.passes + std::max(25.0, 0.5 * outcome.passes);
-        const double promising = 2 * stopping.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual));
-        const auto looks_done = [&] { return 0 < method.estimated_gap() && method.estimated_gap() <= promising; };
-        const bool looked_done = looks_done();
-        while (outcome.reason == StopReason::not_run && method.passes() < std::min(next, stopping.max_passes) &&
-               !method.exhausted() && !interrupted() && clock.seconds() < stopping.max_seconds) {
-            method.advance(std::min({block, next - method.passes(), stopping.max_passes - method.passes()}));
-            // a method that guesses its gap is certified as soon as the guess is near the tolerance, and now and then
-            if (!looked_done && looks_done()) break;
-            if (method.passes() >= next && method.passes() < latest && method.estimated_gap() > promising) {
-                next = method.passes() + 1;
-            }
+        const bool is_slow = pace.is_hopeless(method.passes(), gap, stopping_.tolerance);
+        if (leave == Leave::slow && outcome_.reason == StopReason::not_run && is_slow) break;
+        if (leave != Leave::never && is_breakdown(outcome_.reason)) {
+            outcome_.reason = StopReason::not_run;
+            break;
         }
+        if (outcome_.reason != StopReason::not_run) break;
+        method.certified(certifier_);
+        advance(method, schedule.next(method.passes(), gap, stopping_.tolerance));
     }
-    return outcome;
+    return outcome_;
 }
 
 } // namespace spdc

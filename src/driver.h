@@ -17,15 +17,45 @@ class Clock {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// How the run of one output ended.
+/// How the run of one output ended; not_run while it has not.
 struct Outcome {
     StopReason reason = StopReason::not_run;
     double passes = 0;
     double seconds_certifying = 0;
 };
 
-/// Runs the method until something stops it; the certifier then holds the best point.
-Outcome drive(const Problem &problem, Method &method, Certifier &certifier, const Stopping &stopping,
-              const SolveContext &context, const Clock &clock, std::int64_t output, Trace &trace);
+/// The run of one output, through one method or several: clock, schedule and trace go on where the last method left.
+class Driver {
+  public:
+    Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, const SolveContext &context,
+           const Clock &clock, std::int64_t output, Trace &trace);
+
+    /// When a method makes place for the next one: never, when it breaks down, or also when it is far too slow.
+    enum class Leave { never, broken, slow };
+    /// Runs the method until something stops it; the certifier then holds the best point. not_run: the next one may try.
+    const Outcome &run(Method &method, const std::string &solver, Leave leave);
+
+  private:
+    void certify(Method &method);
+    void record(double passes, double omega);
+    StopReason judge(Method &method, bool go_on);
+    void advance(Method &method, double until);
+    bool interrupted() const;
+    bool may_go_on(const Method &method) const;
+
+    const Problem &problem_;
+    Certifier &certifier_;
+    const Stopping &stopping_;
+    const SolveContext &context_;
+    const Clock &clock_;
+    const std::int64_t output_;
+    Trace &trace_;
+    const double block_; // passes between two looks at the clock
+    Outcome outcome_;
+    std::string solver_;
+    double passes_before_ = 0; // by earlier methods
+    bool usable_ = true;
+    std::vector<double> x_, y_;
+};
 
 } // namespace spdc

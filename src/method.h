@@ -4,7 +4,7 @@
 #include "spdc/certificate.h"
 
 #include <cstdint>
-#include <string>
+#include <limits>
 #include <vector>
 
 namespace spdc {
@@ -32,6 +32,12 @@ class Method {
     virtual void certified(const Certifier &) {}
     /// A cheap guess of the gap at point(), or 0 when there is none: certification waits while it is far above the tolerance.
     virtual double estimated_gap() const { return 0; }
+    /// spdc_fast's primal weight, NaN for methods that have none, and its changes since the last call.
+    virtual double omega() const { return std::numeric_limits<double>::quiet_NaN(); }
+    struct OmegaChange {
+        double passes, omega;
+    };
+    virtual std::vector<OmegaChange> take_omega_changes() { return {}; }
     /// Primal coordinates read or written by row updates so far.
     virtual std::int64_t coordinates_touched() const { return 0; }
     virtual int threads() const { return 1; }

@@ -1,13 +1,27 @@
 #include "parallel.h"
 
-#include <thread>
-#include <vector>
-
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #endif
 
 namespace spdc {
+
+namespace {
+
+/// Spins until ready(), and yields after a while, because there may be fewer cores than threads.
+template <class Ready> void spin_until(int patience, Ready &&ready) noexcept {
+    for (int spins = 0; !ready(); ++spins) {
+        if (spins < patience) {
+#if defined(__x86_64__) || defined(__i386__)
+            _mm_pause();
+#endif
+        } else {
+            std::this_thread::yield();
+        }
+    }
+}
+
+} // namespace
 
 void SpinBarrier::wait() noexcept {
     const unsigned round = round_.load(std::memory_order_relaxed);
@@ -16,15 +30,65 @@ void SpinBarrier::wait() noexcept {
         round_.store(round + 1, std::memory_order_release);
         return;
     }
-    for (int spins = 0; round_.load(std::memory_order_acquire) == round; ++spins) {
-        if (spins < 4000) {
-#if defined(__x86_64__) || defined(__i386__)
-            _mm_pause();
-#endif
-        } else {
-            std::this_thread::yield();
-        }
+    spin_until(4000, [&] { return round_.load(std::memory_order_acquire) != round; });
+}
+
+void FlagBarrier::wait(int thread) noexcept {
+    std::atomic<std::uint64_t> &mine = flags_[static_cast<std::size_t>(thread)].round;
+    const std::uint64_t round = mine.load(std::memory_order_relaxed) + 1;
+    mine.store(round, std::memory_order_release);
+    for (const Flag &flag : flags_) {
+        spin_until(500, [&] { return flag.round.load(std::memory_order_acquire) >= round; });
     }
+}
+
+Team::Team(int count) {
+    try {
+        for (int thread = 1; thread < count; ++thread) others_.emplace_back([this, thread] { serve(thread); });
+    } catch (...) { // the system gives no more threads
+        dismiss();
+        throw;
+    }
+}
+
+Team::~Team() { dismiss(); }
+
+void Team::dismiss() noexcept {
+    body_ = nullptr;
+    round_.fetch_add(1, std::memory_order_release);
+    round_.notify_all();
+    for (std::thread &other : others_) other.join();
+}
+
+void Team::serve(int thread) {
+    for (unsigned seen = 0;;) {
+        for (int spins = 0; spins < 2000 && round_.load(std::memory_order_acquire) == seen; ++spins) {
+            std::this_thread::yield(); // the next piece of work is often there at once
+        }
+        round_.wait(seen, std::memory_order_acquire);
+        seen = round_.load(std::memory_order_acquire);
+        if (!body_) return;
+        (*body_)(thread);
+        working_.fetch_sub(1, std::memory_order_release);
+    }
+}
+
+void Team::run(const std::function<void(int)> &body) {
+    if (!others_.empty()) {
+        body_ = &body;
+        working_.store(static_cast<int>(others_.size()), std::memory_order_relaxed);
+        round_.fetch_add(1, std::memory_order_release);
+        round_.notify_all();
+    }
+    body(0);
+    spin_until(500, [&] { return working_.load(std::memory_order_acquire) == 0; });
+}
+
+void Team::for_each(std::int64_t count, const std::function<void(std::int64_t)> &body) {
+    std::atomic<std::int64_t> next = 0;
+    run([&](int) {
+        for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(chunk);
+    });
 }
 
 void run_team(int count, const std::function<void(int)> &body) {

@@ -409,6 +409,8 @@ class LiftedMethod final : public Method {
                                      presolved_.restrict_columns(found.u())));
     }
     double estimated_gap() const override { return method_->estimated_gap(); }
+    double omega() const override { return method_->omega(); }
+    std::vector<OmegaChange> take_omega_changes() override { return method_->take_omega_changes(); }
     std::int64_t coordinates_touched() const override { return method_->coordinates_touched(); }
     int threads() const override { return method_->threads(); }
 

@@ -28,6 +28,7 @@ class Presolved {
 
     /// The reduced problem, or the original one when there was nothing to gain.
     const Problem &problem() const noexcept { return reduced_ ? *reduced_ : original_; }
+    const Problem &original() const noexcept { return original_; }
     bool is_reduced() const noexcept { return reduced_.has_value(); }
     /// What was done, as the end of a sentence about the solver; empty when nothing was.
     std::string said() const;

@@ -1,5 +1,6 @@
 // Validate, make the method, drive it: the only place where solvers are listed.
 #include "driver.h"
+#include "parallel.h"
 #include "presolve.h"
 #include "solvers/methods.h"
 #include "spdc/solvers.h"
@@ -7,6 +8,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <exception>
+#include <mutex>
 
 namespace spdc {
 
@@ -38,15 +42,21 @@ std::unique_ptr<Method> make_any_method(const Problem &problem, const AnySolver 
         solver);
 }
 
-/// The caller's context, remembering a request to stop for the outputs that come after.
-SolveContext with_memory(const SolveContext &context, bool &asked_to_stop) {
-    SolveContext own = context;
-    own.observer = [&context, &asked_to_stop](const TracePoint &point) {
-        if (context.observer && !context.observer(point)) asked_to_stop = true;
-        return !asked_to_stop;
-    };
-    return own;
-}
+/// The caller's observer for outputs that run side by side: one call at a time, and a request to stop is for all of them.
+class SharedObserver {
+  public:
+    explicit SharedObserver(const Observer &observer) : observer_(observer) {}
+    bool operator()(const TracePoint &point) {
+        const std::lock_guard guard(mutex_);
+        if (observer_ && !stop_ && !observer_(point)) stop_ = true;
+        return !stop_;
+    }
+
+  private:
+    const Observer &observer_;
+    std::mutex mutex_;
+    bool stop_ = false;
+};
 
 void store(const Problem &problem, const Certifier &certifier, std::int64_t k, Result &result) {
     const auto outputs = static_cast<std::size_t>(result.outputs);
@@ -82,6 +92,74 @@ std::string advice(StopReason reason, const Problem &problem) {
     }
 }
 
+std::string name_of(const AnySolver &solver) {
+    return std::visit([](const auto &options) { return std::string(options.name); }, solver);
+}
+
+/// What one output of a one-vs-rest problem, or the only one, leaves behind.
+struct OutputRun {
+    Outcome outcome;
+    Trace trace;
+    std::size_t last = 0; // which of the candidates it ended with
+    std::string changes;  // what is to be said when it is not the first
+    std::int64_t coordinates_touched = 0;
+    int threads = 1;
+};
+
+OutputRun run_output(const Presolved &presolved, std::span<const Choice> candidates, const Stopping &stopping,
+                     const SolveContext &context, const Clock &clock, std::int64_t k, Result &result) {
+    OutputRun run;
+    const Problem single = presolved.original().output(k);
+    Certifier certifier(single);
+    Driver driver(single, certifier, stopping, context, clock, k, run.trace);
+    for (;; ++run.last) {
+        const auto &[solver, reason, is_patient] = candidates[run.last];
+        const std::unique_ptr<Method> method = presolved.method(single, k, [&](const Problem &reduced) {
+            return make_any_method(reduced, candidates[run.last].solver, context);
+        });
+        const auto leave = is_patient ? Driver::Leave::broken : Driver::Leave::slow;
+        run.outcome =
+            driver.run(*method, name_of(solver), run.last + 1 < candidates.size() ? leave : Driver::Leave::never);
+        run.coordinates_touched += method->coordinates_touched();
+        run.threads = std::max(run.threads, method->threads());
+        if (run.outcome.reason != StopReason::not_run) break;
+        run.changes +=
+            fmt::format("; it made too little progress, so after {:.4g} passes, at a relative gap of {:.1e}, {}",
+                        run.outcome.passes, certifier.certificate().relative_gap, candidates[run.last + 1].reason);
+    }
+    store(single, certifier, k, result);
+    return run;
+}
+
+/// All outputs, side by side when there are threads for it. Each is the same run whatever the others do.
+std::vector<OutputRun> run_outputs(const Presolved &presolved, std::span<const Choice> candidates,
+                                   const Stopping &stopping, const SolveContext &context, const Clock &clock,
+                                   Result &result) {
+    const std::int64_t outputs = presolved.original().outputs();
+    std::vector<OutputRun> runs(static_cast<std::size_t>(outputs));
+    const int team = static_cast<int>(std::min<std::int64_t>(context.threads, outputs));
+    SharedObserver observer(context.observer);
+    SolveContext own = context;
+    own.observer = std::ref(observer);
+    own.threads = context.threads / team;
+    std::atomic<std::int64_t> next = 0;
+    std::exception_ptr error;
+    std::once_flag failed;
+    run_team(team, [&](int) {
+        try {
+            for (std::int64_t k; (k = next++) < outputs;) {
+                runs[static_cast<std::size_t>(k)] = run_output(presolved, candidates, stopping, own, clock, k, result);
+            }
+        } catch (...) {
+            next = outputs;
+            std::call_once(failed, [&] { error = std::current_exception(); });
+        }
+    });
+    if (error) std::rethrow_exception(error);
+    result.threads = team;
+    return runs;
+}
+
 } // namespace
 
 std::vector<std::string> solver_names() { return names(std::make_index_sequence<std::variant_size_v<AnySolver>>{}); }
@@ -93,16 +171,15 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     const bool is_auto = std::holds_alternative<Auto>(solver);
     const Presolved presolved(problem,
                               context.presolve == Presolve::automatic && !is_auto ? Presolve::off : context.presolve);
-    const Choice choice = is_auto ? choose(presolved.problem()) : Choice{solver, "asked for by name"};
-    std::visit([](const auto &options) { check_fields(options); }, choice.solver);
+    const std::vector<Choice> candidates =
+        is_auto ? choose(presolved.problem()) : std::vector<Choice>{{solver, "asked for by name"}};
+    std::visit([](const auto &options) { check_fields(options); }, candidates.front().solver);
     check_fields(stopping);
     if (context.threads < 1) {
         fail(ErrorKind::invalid_argument, fmt::format("threads = {}: need at least 1", context.threads));
     }
 
     Result result;
-    result.solver = std::visit([](const auto &options) { return std::string(options.name); }, choice.solver);
-    result.solver_reason = choice.reason + presolved.said();
     result.seed = context.seed;
     result.features = problem.features();
     result.outputs = problem.outputs();
@@ -112,26 +189,25 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs);
     result.certificates.resize(outputs);
 
-    bool asked_to_stop = false;
-    const SolveContext own = with_memory(context, asked_to_stop);
+    const std::vector<OutputRun> runs = run_outputs(presolved, candidates, stopping, context, clock, result);
+    const int team = result.threads;
     double certifying = 0;
+    const OutputRun *furthest = &runs.front();
     result.stop_reason = StopReason::gap_reached;
-    for (std::int64_t k = 0; k < problem.outputs(); ++k) {
-        const Problem single = problem.output(k);
-        const std::unique_ptr<Method> method =
-            presolved.method(single, k, [&](const Problem &p) { return make_any_method(p, choice.solver, own); });
-        Certifier certifier(single);
-        const Outcome outcome = drive(single, *method, certifier, stopping, own, clock, k, result.trace);
-        store(single, certifier, k, result);
-        certifying += outcome.seconds_certifying;
-        result.passes = std::max(result.passes, outcome.passes);
-        result.coordinates_touched += method->coordinates_touched();
-        result.threads = std::max(result.threads, method->threads());
-        if (result.converged()) result.stop_reason = outcome.reason; // the first output that fails speaks for all
+    for (const OutputRun &run : runs) {
+        certifying += run.outcome.seconds_certifying;
+        result.passes = std::max(result.passes, run.outcome.passes);
+        result.coordinates_touched += run.coordinates_touched;
+        result.threads = std::max(result.threads, run.threads * team);
+        result.trace.insert(result.trace.end(), run.trace.begin(), run.trace.end());
+        if (result.converged()) result.stop_reason = run.outcome.reason; // the first output that fails speaks for all
+        if (run.last > furthest->last) furthest = &run;
     }
+    result.solver = name_of(candidates[furthest->last].solver);
+    result.solver_reason = candidates.front().reason + presolved.said() + furthest->changes;
     result.message = advice(result.stop_reason, problem);
     result.seconds = clock.seconds();
-    result.seconds_solver = result.seconds - certifying;
+    result.seconds_solver = std::max(0.0, result.seconds - certifying / team);
     return result;
 }
 

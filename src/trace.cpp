@@ -15,20 +15,28 @@ namespace {
 
 bool is_csv(const std::string &path) { return path.ends_with(".csv"); }
 
-// Infinity and NaN have no JSON number.
-template <class Value> void append_json(std::string &line, Value value) {
-    if constexpr (std::is_floating_point_v<Value>) {
-        if (!std::isfinite(value)) {
-            line += "null";
-            return;
-        }
+template <class Value> void append_csv(std::string &line, const Value &value) {
+    if constexpr (std::is_arithmetic_v<Value>) {
+        append_number(line, value);
+    } else {
+        line += value; // the name of a solver: nothing to quote
     }
-    append_number(line, value);
+}
+
+// Infinity and NaN have no JSON number.
+template <class Value> void append_json(std::string &line, const Value &value) {
+    if constexpr (!std::is_arithmetic_v<Value>) {
+        line += fmt::format("\"{}\"", value);
+    } else if (!std::isfinite(static_cast<double>(value))) {
+        line += "null";
+    } else {
+        append_number(line, value);
+    }
 }
 
 void append_row(std::string &line, const TracePoint &point) {
-    point.columns([&](const char *, auto value) {
-        append_number(line, value);
+    point.columns([&](const char *, const auto &value) {
+        append_csv(line, value);
         line += ',';
     });
     line.back() = '\n';
@@ -36,7 +44,7 @@ void append_row(std::string &line, const TracePoint &point) {
 
 void append_object(std::string &line, const TracePoint &point) {
     line += '{';
-    point.columns([&](const char *name, auto value) {
+    point.columns([&](const char *name, const auto &value) {
         line += fmt::format("\"{}\": ", name);
         append_json(line, value);
         line += ", ";
@@ -57,7 +65,7 @@ void write_trace(const Trace &trace, const std::string &path) {
     OutputFile out(path);
     std::string line;
     if (is_csv(path)) {
-        TracePoint{}.columns([&](const char *name, auto) { line += fmt::format("{},", name); });
+        TracePoint{}.columns([&](const char *name, const auto &) { line += fmt::format("{},", name); });
         line.back() = '\n';
         out.write(line);
     }

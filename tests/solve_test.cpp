@@ -303,6 +303,29 @@ TEST_F(OneVersusRest, StopsAllOutputsWhenTheObserverAsksInOne) {
     EXPECT_GT(result.worst().relative_gap, 1e-8);
 }
 
+TEST_F(OneVersusRest, IsTheSameSideBySide) {
+    const Result alone = solve(problem_, Spdc{}, tolerance_of(1e-8));
+    for (const int threads : {2, 3, 7}) {
+        SolveContext context;
+        context.threads = threads;
+        std::vector<std::int64_t> seen(3, 0);
+        context.observer = [&](const TracePoint &point) { return ++seen[static_cast<std::size_t>(point.output)] > 0; };
+        const Result together = solve(problem_, Spdc{}, tolerance_of(1e-8), context);
+        EXPECT_EQ(together.weights, alone.weights);
+        EXPECT_EQ(together.intercepts, alone.intercepts);
+        EXPECT_EQ(together.dual, alone.dual);
+        EXPECT_EQ(together.passes, alone.passes);
+        ASSERT_EQ(together.trace.size(), alone.trace.size());
+        for (std::size_t k = 0; k < alone.trace.size(); ++k) { // output after output, as if alone
+            EXPECT_EQ(together.trace[k].output, alone.trace[k].output);
+            EXPECT_EQ(together.trace[k].gap, alone.trace[k].gap);
+            --seen[static_cast<std::size_t>(alone.trace[k].output)];
+        }
+        EXPECT_EQ(seen, std::vector<std::int64_t>(3, 0));
+        EXPECT_GE(together.seconds_solver, 0);
+    }
+}
+
 TEST(Solve, RowWeightsEqualRepeatedRows) {
     for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Squared{}), AnyLoss(SmoothedHinge{})}) {
         TinyData weighted = tiny_data({.task = loss.task(), .rows = 24, .columns = 5, .density = 0.8}), repeated;

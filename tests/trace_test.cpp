@@ -15,15 +15,15 @@ using test::error_of;
 using test::read_file;
 using test::TempDir;
 
-const Trace points{{0, 0, 0, 0, 1.5, -infinity, infinity, infinity, 0}, {1, 2.5, 0.1, 0.05, 1, 0.5, 0.5, 0.5, 7}};
+const Trace points{{0, 0, 0, 0, 1.5, -infinity, infinity, infinity, 0}, {1, 2.5, 0.1, 0.05, 1, 0.5, 0.5, 0.5, 7, 12.5, "spdc_fast"}};
 
 TEST(Trace, CsvHasAHeaderAndARowPerPoint) {
     const TempDir folder;
     write_trace(points, folder.file("t.csv"));
     EXPECT_EQ(read_file(folder.file("t.csv")),
-              "output,passes,seconds,seconds_solver,primal,dual,gap,relative_gap,nonzeros\n"
-              "0,0,0,0,1.5,-inf,inf,inf,0\n"
-              "1,2.5,0.1,0.05,1,0.5,0.5,0.5,7\n");
+              "output,passes,seconds,seconds_solver,primal,dual,gap,relative_gap,nonzeros,omega,solver\n"
+              "0,0,0,0,1.5,-inf,inf,inf,0,nan,\n"
+              "1,2.5,0.1,0.05,1,0.5,0.5,0.5,7,12.5,spdc_fast\n");
 }
 
 TEST(Trace, JsonLinesAreJson) {
@@ -36,6 +36,9 @@ TEST(Trace, JsonLinesAreJson) {
     EXPECT_TRUE(objects[0]["gap"].is_null()); // JSON has no infinity
     EXPECT_EQ(objects[1]["passes"], 2.5);
     EXPECT_EQ(objects[1]["nonzeros"], 7);
+    EXPECT_TRUE(objects[0]["omega"].is_null());
+    EXPECT_EQ(objects[1]["omega"], 12.5);
+    EXPECT_EQ(objects[1]["solver"], "spdc_fast");
 }
 
 TEST(Trace, TheNameSaysTheFormat) {

@@ -11,6 +11,7 @@
 
 #include "spdc/error.h"
 
+#include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
@@ -38,8 +39,9 @@ void check_range(const Field &field, double value);
 template <class Options> void check_fields(const Options &options) {
     Options::fields(options, [](const Field &field, const auto &value) {
         using Value = std::remove_cvref_t<decltype(value)>;
-        if constexpr (std::is_same_v<Value, std::optional<double>>) {
-            if (value) check_range(field, *value);
+        if constexpr (std::is_same_v<Value, std::optional<double>> ||
+                      std::is_same_v<Value, std::optional<std::int64_t>>) {
+            if (value) check_range(field, static_cast<double>(*value));
         } else if constexpr (std::is_arithmetic_v<Value>) {
             check_range(field, static_cast<double>(value));
         }

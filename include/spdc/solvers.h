@@ -76,6 +76,7 @@ struct SpdcFast {
 
     std::optional<double> omega;
     bool shrinking = true;
+    std::optional<std::int64_t> owners = {};
 
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"omega",
@@ -83,6 +84,11 @@ struct SpdcFast {
                     0, finite, Bound::open},
               self.omega);
         visit(Field{"shrinking", "leave out rows whose dual sits at a bound"}, self.shrinking);
+        visit(Field{"owners",
+                    "parts of the features that threads share, 1 for the serial kernel; by default what suits rows and "
+                    "threads",
+                    1, 64},
+              self.owners);
     }
 };
 
@@ -92,9 +98,15 @@ struct Sdca {
     static constexpr std::string_view help = "stochastic dual coordinate ascent with shrinking, for l2 penalties";
 
     bool shrinking = true;
+    std::optional<std::int64_t> owners = {};
 
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"shrinking", "leave out rows whose dual sits at a bound"}, self.shrinking);
+        visit(Field{"owners",
+                    "parts of the features that threads share, 1 for the serial kernel; by default what suits rows and "
+                    "threads",
+                    1, 64},
+              self.owners);
     }
 };
 

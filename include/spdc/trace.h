@@ -1,10 +1,10 @@
-// What a run looked like: one point per certification.
+// What a run looked like: one point per certification, and one per change of spdc_fast's omega in between.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace spdc {
@@ -18,7 +18,9 @@ struct TracePoint {
     double dual = 0;           // best so far
     double gap = 0;
     double relative_gap = 0;
-    std::int64_t nonzeros = 0; // features with a weight
+    std::int64_t nonzeros = 0;                               // features with a weight
+    double omega = std::numeric_limits<double>::quiet_NaN(); // primal weight of spdc_fast; others have none
+    std::string solver = {};                                 // which solver worked: auto may change it
 
     /// Calls visit(name, value) for every column, in the order of the files.
     template <class Visit> void columns(Visit &&visit) const {
@@ -31,6 +33,8 @@ struct TracePoint {
         visit("gap", gap);
         visit("relative_gap", relative_gap);
         visit("nonzeros", nonzeros);
+        visit("omega", omega);
+        visit("solver", solver);
     }
 };
 

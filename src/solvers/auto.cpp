@@ -34,21 +34,25 @@ bool prefers_newton(const Problem &problem) {
 
 } // namespace
 
-Choice choose(const Problem &problem) {
+std::vector<Choice> choose(const Problem &problem) {
+    const Choice newton{Newton{},
+                        "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix"};
+    const Choice fast{SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};
+    const Choice working_set{WorkingSet{}, "auto picked working_set: an l1 penalty leaves most weights at 0", true};
+    const Choice general{Spdc{}, "auto picked spdc: it takes every penalty, weighting and intercept"};
     const bool is_l2 = std::holds_alternative<L2>(problem.regularizer().variant()) && problem.strong_convexity() > 0;
-    if (is_l2 && prefers_newton(problem)) {
-        return {Newton{},
-                "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix"};
+    if (!is_l2) {
+        const double l1 = std::visit([](const auto &g) { return g.parts().l1; }, problem.regularizer().variant());
+        if (l1 > 0) return {working_set, general};
+        return {general};
     }
-    if (is_l2 && problem.penalty_factors().empty()) {
-        return {SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};
-    }
-    const double l1 = std::visit([](const auto &g) { return g.parts().l1; }, problem.regularizer().variant());
-    if (l1 > 0 && problem.loss().gamma() > 0) {
-        return {WorkingSet{},
-                "auto picked working_set: an l1 penalty leaves most weights at 0, and the loss is smooth"};
-    }
-    return {Spdc{}, "auto picked spdc: it takes every penalty, weighting and intercept"};
+    const bool is_uniform = problem.penalty_factors().empty();
+    if (prefers_newton(problem)) return {newton, is_uniform ? fast : general};
+    std::vector<Choice> choices;
+    if (is_uniform) choices.push_back(fast);
+    if (std::min(problem.rows(), problem.dimension()) <= 5000) choices.push_back(newton);
+    if (!is_uniform) choices.push_back(general);
+    return choices;
 }
 
 } // namespace spdc

@@ -5,15 +5,18 @@
 #include "spdc/solvers.h"
 
 #include <memory>
+#include <string>
+#include <vector>
 
 namespace spdc {
 
-/// Auto becomes a solver and the sentence that says why.
+/// Auto becomes solvers to try one after another, each with the sentence that says why.
 struct Choice {
     AnySolver solver;
     std::string reason;
+    bool is_patient = false; // left only when it breaks down, not when it is slow
 };
-Choice choose(const Problem &problem);
+std::vector<Choice> choose(const Problem &problem);
 /// Passes that spdc_fast is likely to need to a relative gap of 1e-6.
 double predicted_passes(const Problem &problem);
 

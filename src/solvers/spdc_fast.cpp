@@ -16,9 +16,11 @@
 // One number joins SPDC and SDCA: tau = omega sqrt(gamma/(lambda n))/R. omega = 1 is SPDC's balance, Omega = R/sqrt(lambda n gamma)
 // makes tau = 1/(lambda n), which is SDCA. The rule in OmegaRule moves between them by the measured decay of the dual moves.
 // Losses with bounded duals shrink: rows that sit at a bound and push against it are left out until the rest has settled.
+#include "spdc_fast.h"
 #include "huge_pages.h"
 #include "methods.h"
 #include "random.h"
+#include "spdc_owners.h"
 #include "sum.h"
 
 #include "free_coordinates.h"
@@ -28,6 +30,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace spdc {
 
@@ -42,108 +45,6 @@ template <class Value> struct ShuffledRows {
     std::vector<Value> values;
 };
 
-struct Pair {
-    double z = 0, u = 0;
-};
-
-/// Moves omega between 1 (SPDC) and Omega (SDCA). Left of the best omega the moves decay as fast as omega promises, right of it
-/// slower the larger omega is; so the measured decay, compared with the promise, tells the side and, by its root, how far.
-class OmegaRule {
-  public:
-    OmegaRule(double largest, std::optional<double> fixed) : largest_(std::max(1.0, largest)) {
-        adapts_ = !fixed && largest >= 4;
-        omega_ = fixed ? *fixed : (adapts_ ? largest / 2 : std::min(1.0, largest));
-    }
-    double omega() const { return omega_; }
-    /// After a sweep with sum of squared moves `moved`; true when omega changed.
-    bool next(double moved) {
-        if (!adapts_) return false;
-        log_moved_.push_back(std::log(moved + 1e-300));
-        const std::size_t count = log_moved_.size();
-        if (static_cast<double>(count) < std::max(4.0, 0.5 * largest_ / omega_)) return false;
-        const double rate = -slope(std::max<std::size_t>(3, 2 * count / 3));
-        const double promise = 1 / (1 / 1.5 + largest_ / (2.5 * omega_));
-        double factor = 1;
-        if (rate < promise / 1.5) factor = std::max(0.25, std::sqrt(std::max(rate, 1e-6) / promise));
-        if (rate > 2.25 * promise) factor = std::min(2.0, std::sqrt(rate / promise));
-        const double next = std::clamp(omega_ * factor, 1.0, largest_);
-        if (next == omega_) return false;
-        omega_ = next;
-        log_moved_.clear();
-        return true;
-    }
-
-  private:
-    /// Least-squares slope of the last `count` entries.
-    double slope(std::size_t count) const {
-        const double middle = 0.5 * static_cast<double>(count - 1);
-        double sxy = 0, sxx = 0;
-        for (std::size_t k = 0; k < count; ++k) {
-            const double dx = static_cast<double>(k) - middle;
-            sxy += dx * log_moved_[log_moved_.size() - count + k];
-            sxx += dx * dx;
-        }
-        return sxy / sxx;
-    }
-
-    double largest_, omega_;
-    bool adapts_;
-    std::vector<double> log_moved_;
-};
-
-/// Bounds on the dual's projected gradients of the last sweep, and which rows they allow to leave out (LIBLINEAR's rule, after
-/// Hsieh et al. 2008, with twice the bounds because x jitters).
-struct Shrinking {
-    double upper = infinity, lower = -infinity; // drop rows beyond these
-    double most = -infinity, least = infinity;  // seen in this sweep
-    double width_at_full = infinity;            // most - least at the last sweep over all rows
-
-    void start_sweep() { most = -infinity, least = infinity; }
-    void end_sweep() {
-        upper = most > 0 ? 2 * most : infinity;
-        lower = least < 0 ? 2 * least : -infinity;
-    }
-    void forget() { upper = infinity, lower = -infinity; }
-};
-
-template <class L>
-concept HasBoundedDual = requires(const L loss, double v) {
-    { loss.conjugate_slope(v, v) } -> std::same_as<double>;
-};
-
-/// The dual step. Losses with a closed form use it as it is; logistic keeps its logit, which saves most of the exponentials.
-template <class L> struct DualState {
-    explicit DualState(std::size_t) {}
-    double step(const L &loss, std::size_t, double s, double y, double sigma, double b) noexcept {
-        return loss.dual_prox(s, y, sigma, b);
-    }
-};
-
-template <> struct DualState<Logistic> {
-    std::vector<double> t; // logit of p = -b y
-    explicit DualState(std::size_t rows) : t(rows, 0.0) {}
-    // The root of F(t) = t + m + (p(t) - p0)/sigma, to 5 % of the start's residual: the next visit continues from here, and
-    // tighter roots did not save passes.
-    double step(const Logistic &, std::size_t i, double s, double y, double sigma, double b) noexcept {
-        const double margin = b * s, p0 = -b * y, inverse = 1 / sigma;
-        double root = t[i], p = p0;
-        const double first = root + margin;
-        if (std::fabs(first) < 1e-14) return y;
-        double lower = -margin - (1 - p0) * inverse, upper = -margin + p0 * inverse, f = first;
-        for (int iteration = 0; iteration < 60; ++iteration) {
-            (f > 0 ? upper : lower) = f > 0 ? std::min(upper, root) : std::max(lower, root);
-            double next = root - f / (1 + p * (1 - p) * inverse);
-            if (!(lower <= next && next <= upper)) next = 0.5 * (lower + upper);
-            root = next;
-            p = 1 / (1 + std::exp(-root));
-            f = root + margin + (p - p0) * inverse;
-            if (std::fabs(f) <= 0.05 * std::fabs(first)) break;
-        }
-        t[i] = root;
-        return -b * p;
-    }
-};
-
 template <class L, class Value> class FastMethod final : public Method {
   public:
     FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking, bool is_sdca,
@@ -154,6 +55,8 @@ template <class L, class Value> class FastMethod final : public Method {
     void point(std::vector<double> &x, std::vector<double> &y) override;
     std::int64_t coordinates_touched() const override { return touched_; }
     double estimated_gap() const override { return estimated_gap_; }
+    double omega() const override { return rule_->omega(); }
+    std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
 
   private:
     void copy_rows();
@@ -183,6 +86,7 @@ template <class L, class Value> class FastMethod final : public Method {
     double alpha_ = 1, beta_ = 0;
     double tau_ = 0, rho_ = 1, extrapolate_ = 0, sigma_scale_ = 0;
     std::optional<OmegaRule> rule_;
+    std::vector<OmegaChange> omega_changes_;
     Shrinking shrink_;
     std::vector<std::int32_t> active_, visiting_; // active rows in order; blocks of them in this sweep's order
     std::vector<std::uint8_t> dropped_;
@@ -202,21 +106,14 @@ FastMethod<L, Value>::FastMethod(const Problem &problem, const L &loss, std::opt
       zu_(at(problem.features())) {
     free_intercept_ = problem.intercept() == Intercept::free;
     copy_rows();
-    std::vector<double> norms;
-    for (const double norm2 : norm2_) {
-        if (norm2 > 0) norms.push_back(norm2);
-    }
-    if (!norms.empty()) {
-        std::nth_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2), norms.end());
-        R_ = std::sqrt(norms[norms.size() / 2]);
-    }
+    R_ = median_norm(norm2_);
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
         if (free_intercept_) x0_ = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
         for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += omega_row_[p] * column_ * column_;
     }
     const double n = static_cast<double>(n_);
-    gamma_ = loss_.gamma() > 0 ? loss_.gamma() : 0.05 * R_ / std::sqrt(lambda_ * n);
+    gamma_ = working_gamma(loss_.gamma(), R_, lambda_, n);
     const double largest = R_ / std::sqrt(lambda_ * n * gamma_);
     rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : omega);
     start_duals();
@@ -260,7 +157,7 @@ template <class L, class Value> void FastMethod<L, Value>::copy_rows() {
         problem_.matrix());
 }
 
-/// Logistic starts near the bound where most rows end: far fewer passes than from 1/2. Rows without entries never move.
+/// Rows without entries never move.
 template <class L, class Value> void FastMethod<L, Value>::start_duals() {
     const double n = static_cast<double>(n_);
     for (std::size_t p = 0; p < y_.size(); ++p) {
@@ -269,7 +166,7 @@ template <class L, class Value> void FastMethod<L, Value>::start_duals() {
             continue;
         }
         if constexpr (std::is_same_v<L, Logistic>) {
-            const double start = std::min(0.01, 0.3 * lambda_ * n / (R_ * R_));
+            const double start = logistic_start(R_, lambda_, n);
             y_[p] = -b_[p] * start;
             dual_.t[p] = std::log(start) - std::log1p(-start);
             const double weight = omega_row_[p] * y_[p] / n;
@@ -284,12 +181,12 @@ template <class L, class Value> void FastMethod<L, Value>::start_duals() {
 }
 
 template <class L, class Value> void FastMethod<L, Value>::set_steps() {
-    const double n = static_cast<double>(n_), live = std::max(1.0, static_cast<double>(active_.size()));
-    const double tau = rule_->omega() * std::sqrt(gamma_ / (lambda_ * n)) / R_;
-    sigma_scale_ = 1 / tau; // all of n/N goes to tau: 1/(lambda tau) and N/(gamma sigma) stay in balance
-    tau_ = tau * n / live;
-    rho_ = 1 / (1 + lambda_ * tau_);
-    extrapolate_ = (live + 1) / n; // theta = 1
+    const StepSizes steps = step_sizes(rule_->omega(), gamma_, R_, lambda_, static_cast<double>(n_),
+                                       std::max(1.0, static_cast<double>(active_.size())));
+    tau_ = steps.tau;
+    rho_ = steps.rho;
+    extrapolate_ = steps.extrapolate;
+    sigma_scale_ = steps.sigma_scale;
 }
 
 template <class L, class Value> void FastMethod<L, Value>::start_sweep() {
@@ -317,6 +214,7 @@ template <class L, class Value> void FastMethod<L, Value>::end_sweep() {
     const bool was_full = static_cast<std::int64_t>(active_.size()) == n_;
     estimated_gap_ = young_ / static_cast<double>(n_) + quadratic_gap();
     bool change = rule_->next(moved_);
+    if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
         const double width = shrink_.most - shrink_.least;
         visited_since_full_ += static_cast<double>(visiting_.size()) / static_cast<double>(n_);
@@ -408,16 +306,7 @@ template <class L, class Value> void FastMethod<L, Value>::run_block(std::span<c
 template <class L, class Value>
 void FastMethod<L, Value>::watch(std::size_t i, double s, double y, double b, double delta) noexcept {
     if constexpr (HasBoundedDual<L>) {
-        const Interval domain = loss_.domain(b);
-        const double gradient = s - loss_.conjugate_slope(y, b);
-        const bool at_upper = y >= domain.upper, at_lower = y <= domain.lower;
-        if (delta == 0 && ((at_upper && gradient > shrink_.upper) || (at_lower && gradient < shrink_.lower))) {
-            dropped_[i] = 1;
-            return;
-        }
-        const double projected = at_upper ? std::min(gradient, 0.0) : (at_lower ? std::max(gradient, 0.0) : gradient);
-        shrink_.most = std::max(shrink_.most, projected);
-        shrink_.least = std::min(shrink_.least, projected);
+        if (shrink_.watch(loss_, s, y, b, delta != 0, shrink_.most, shrink_.least)) dropped_[i] = 1;
     }
 }
 
@@ -469,8 +358,17 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
     return std::make_unique<FastMethod<L, double>>(problem, loss, omega, shrinking, is_sdca, context);
 }
 
+/// Owners of features for threads to work with, or 1 for the serial kernel. A function of the problem, and of the number of threads
+/// only in whether there are enough of them: 4.
+int choose_owners(const Problem &problem, const SolveContext &context) {
+    if (context.threads < 4) return 1;
+    const double entries = static_cast<double>(problem.nonzeros()) / static_cast<double>(problem.rows());
+    return entries >= 160 ? 16 : 1;
+}
+
 std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solver, std::optional<double> omega,
-                                  bool shrinking, bool is_sdca, const SolveContext &context) {
+                                  bool shrinking, std::optional<std::int64_t> owners, bool is_sdca,
+                                  const SolveContext &context) {
     if (!std::holds_alternative<L2>(problem.regularizer().variant()) || problem.strong_convexity() == 0 ||
         !problem.penalty_factors().empty()) {
         fail(ErrorKind::unsupported,
@@ -478,6 +376,8 @@ std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solve
                          "bounds; the solver spdc takes any penalty",
                          solver));
     }
+    const int count = owners ? static_cast<int>(*owners) : choose_owners(problem, context);
+    if (count > 1) return make_owners(problem, {count, omega, shrinking, is_sdca}, context);
     return std::visit([&](const auto &loss) { return make_fast(problem, loss, omega, shrinking, is_sdca, context); },
                       problem.loss().variant());
 }
@@ -485,11 +385,11 @@ std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solve
 } // namespace
 
 std::unique_ptr<Method> make_method(const Problem &problem, const SpdcFast &options, const SolveContext &context) {
-    return make_fast(problem, options.name, options.omega, options.shrinking, false, context);
+    return make_fast(problem, options.name, options.omega, options.shrinking, options.owners, false, context);
 }
 
 std::unique_ptr<Method> make_method(const Problem &problem, const Sdca &options, const SolveContext &context) {
-    return make_fast(problem, options.name, {}, options.shrinking, true, context);
+    return make_fast(problem, options.name, {}, options.shrinking, options.owners, true, context);
 }
 
 } // namespace spdc

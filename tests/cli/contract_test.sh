@@ -25,7 +25,7 @@ done
 check "K weights follow" test "$(sed '1,/^weights/d' model | wc -l)" = "$(field weights model)"
 check "one dual variable per row" test "$(wc -l <dual)" = 60
 check "the model's primal is that of --json" test "$(field primal model)" = "$(number primal result.json)"
-check "the trace has a header" grep -q '^output,passes,seconds,seconds_solver,primal,dual,gap,relative_gap,nonzeros$' trace.csv
+check "the trace has a header" grep -q '^output,passes,seconds,seconds_solver,primal,dual,gap,relative_gap,nonzeros,omega,solver$' trace.csv
 expect 0 '^certified' "$SPDC" verify model two dual
 
 # The same model twice.

@@ -1,0 +1,105 @@
+// The rows of a matrix split over owners of features: what each thread of spdc_owners.cpp reads in place of whole rows.
+//
+// Features are numbered anew by falling count and dealt to the owners in turns, so that each has the same work to within one entry
+// a row and its hot features side by side. Rows stand in batches of 64, in the order given; the entries of a batch stand owner
+// by owner, row by row. Beside them: the Gram matrix of the 64 rows of any batch.
+#pragma once
+
+#include "huge_pages.h"
+#include "parallel.h"
+#include "spdc/matrix.h"
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace spdc {
+
+/// z and u of a feature, side by side: one vector operation for both.
+using ZU = double __attribute__((vector_size(16)));
+
+inline constexpr int batch_rows = 64;
+
+/// A number in the upper half of a float's bits: 8 bits of precision at half the memory, widened by a shift.
+using HalfFloat = std::uint16_t;
+HalfFloat to_half(float value) noexcept;
+inline float from_half(HalfFloat half) noexcept {
+    return __builtin_bit_cast(float, static_cast<std::uint32_t>(half) << 16);
+}
+
+/// Inner products of the rows of a batch, row r at [r * batch_rows].
+using GramBlock = HalfFloat[batch_rows * batch_rows];
+
+class OwnerRows {
+  public:
+    /// `order`: which row of the matrix stands at each place. Zeros are left out.
+    OwnerRows(const AnyMatrix &matrix, std::span<const std::int32_t> order, int owners, Team &team);
+
+    int owners() const noexcept { return owners_; }
+    /// Features of the owner that has most.
+    std::int64_t width() const noexcept { return width_; }
+    int owner_of(std::int64_t feature) const noexcept { return static_cast<int>(slots_[index(feature)] & mask()); }
+    std::int64_t slot_of(std::int64_t feature) const noexcept { return slots_[index(feature)] >> bits_; }
+    /// |a|^2 by place; given away, not kept.
+    std::vector<double> take_squared_norms() noexcept { return std::move(norms2_); }
+
+    /// out[k] = <a, zu> over the owner's features, for the row at places[k].
+    void dots(int owner, std::span<const std::int32_t> places, const ZU *zu, ZU *out) const noexcept;
+    /// zu += moves[k] a over the owner's features, for the row at places[k].
+    void add(int owner, std::span<const std::int32_t> places, const ZU *moves, ZU *zu) const noexcept;
+
+    /// Memory that a thread needs to compute Gram blocks.
+    struct Scratch {
+        std::vector<std::int32_t> last; // slot -> the last entry seen with it, or none
+        struct Link {
+            std::int32_t before; // the entry before it with the same slot
+            std::int32_t row;
+            double value;
+        };
+        std::vector<Link> links;
+        std::vector<double> products;
+    };
+    void prepare(Scratch &scratch) const;
+    /// The Gram matrix of up to batch_rows rows; the diagonal is 0, and so are rows and columns beyond places.size().
+    void gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const;
+
+  private:
+    template <class T> using Large = std::vector<T, UnfilledHugePageAllocator<T>>;
+    /// Slots of 16 bits where they are enough.
+    template <class Value, class Slot> struct Entries {
+        Large<Slot> slots;
+        Large<Value> values;
+    };
+    using AnyEntries = std::variant<Entries<float, std::uint16_t>, Entries<float, std::uint32_t>,
+                                    Entries<double, std::uint16_t>, Entries<double, std::uint32_t>>;
+    struct Piece {
+        std::int64_t begin, end;
+    };
+
+    static std::size_t index(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
+    std::uint32_t mask() const noexcept { return (std::uint32_t{1} << bits_) - 1; }
+    /// The owner's entries of the row at this place.
+    Piece piece(int owner, std::int32_t place) const noexcept {
+        const std::int64_t batch = place / batch_rows;
+        const std::uint32_t *const p =
+            pieces_.data() + batch * (batch_rows * owners_ + 1) + owner * batch_rows + place % batch_rows;
+        return {starts_[index(batch)] + p[0], starts_[index(batch)] + p[1]};
+    }
+    template <class Matrix> void number_features(const Matrix &matrix, Team &team);
+    void deal(const std::vector<std::uint32_t> &counts, Team &team);
+    template <class Matrix> void measure_rows(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
+    template <class Matrix, class E>
+    void split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries);
+
+    int owners_, bits_ = 0;
+    std::int64_t width_ = 0;
+    std::vector<std::uint32_t> slots_; // feature -> slot among its owner's, and the owner in the lowest bits
+    std::vector<double> norms2_;
+    std::vector<std::int64_t> starts_;  // of each batch in the entries
+    std::vector<std::uint32_t> pieces_; // a batch: where each owner's piece of each row begins, then the end
+    AnyEntries entries_;
+};
+
+} // namespace spdc

@@ -1,0 +1,173 @@
+// What the serial kernel of spdc_fast and its threaded one (spdc_owners.cpp) share: the rule for omega, shrinking, dual steps.
+#pragma once
+
+#include "spdc/losses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <concepts>
+#include <iterator>
+#include <optional>
+#include <vector>
+
+namespace spdc {
+
+struct Pair {
+    double z = 0, u = 0;
+};
+
+/// Moves omega between 1 (SPDC) and Omega (SDCA). Left of the best omega the moves decay as fast as omega promises, right of it
+/// slower the larger omega is; so the measured decay, compared with the promise, tells the side and, by its root, how far.
+class OmegaRule {
+  public:
+    OmegaRule(double largest, std::optional<double> fixed) : largest_(std::max(1.0, largest)) {
+        adapts_ = !fixed && largest >= 4;
+        omega_ = fixed ? *fixed : (adapts_ ? largest / 2 : std::min(1.0, largest));
+    }
+    double omega() const { return omega_; }
+    /// After a sweep with sum of squared moves `moved`; true when omega changed.
+    bool next(double moved) {
+        if (!adapts_) return false;
+        log_moved_.push_back(std::log(moved + 1e-300));
+        const std::size_t count = log_moved_.size();
+        if (static_cast<double>(count) < std::max(4.0, 0.5 * largest_ / omega_)) return false;
+        const double rate = -slope(std::max<std::size_t>(3, 2 * count / 3));
+        const double promise = 1 / (1 / 1.5 + largest_ / (2.5 * omega_));
+        double factor = 1;
+        if (rate < promise / 1.5) factor = std::max(0.25, std::sqrt(std::max(rate, 1e-6) / promise));
+        if (rate > 2.25 * promise) factor = std::min(2.0, std::sqrt(rate / promise));
+        const double next = std::clamp(omega_ * factor, 1.0, largest_);
+        if (next == omega_) return false;
+        omega_ = next;
+        log_moved_.clear();
+        return true;
+    }
+
+  private:
+    /// Least-squares slope of the last `count` entries.
+    double slope(std::size_t count) const {
+        const double middle = 0.5 * static_cast<double>(count - 1);
+        double sxy = 0, sxx = 0;
+        for (std::size_t k = 0; k < count; ++k) {
+            const double dx = static_cast<double>(k) - middle;
+            sxy += dx * log_moved_[log_moved_.size() - count + k];
+            sxx += dx * dx;
+        }
+        return sxy / sxx;
+    }
+
+    double largest_, omega_;
+    bool adapts_;
+    std::vector<double> log_moved_;
+};
+
+/// Bounds on the dual's projected gradients of the last sweep, and which rows they allow to leave out (LIBLINEAR's rule, after
+/// Hsieh et al. 2008, with twice the bounds because x jitters).
+struct Shrinking {
+    double upper = infinity, lower = -infinity; // drop rows beyond these
+    double most = -infinity, least = infinity;  // seen in this sweep
+    double width_at_full = infinity;            // most - least at the last sweep over all rows
+
+    void start_sweep() { most = -infinity, least = infinity; }
+    void end_sweep() {
+        upper = most > 0 ? 2 * most : infinity;
+        lower = least < 0 ? 2 * least : -infinity;
+    }
+    void forget() { upper = infinity, lower = -infinity; }
+
+    /// Whether a row may be left out; if not, its projected gradient counts.
+    template <class L>
+    bool watch(const L &loss, double s, double y, double b, bool moves, double &largest,
+               double &smallest) const noexcept {
+        const Interval domain = loss.domain(b);
+        const double gradient = s - loss.conjugate_slope(y, b);
+        const bool at_upper = y >= domain.upper, at_lower = y <= domain.lower;
+        if (!moves && ((at_upper && gradient > upper) || (at_lower && gradient < lower))) return true;
+        const double projected = at_upper ? std::min(gradient, 0.0) : (at_lower ? std::max(gradient, 0.0) : gradient);
+        largest = std::max(largest, projected);
+        smallest = std::min(smallest, projected);
+        return false;
+    }
+};
+
+template <class L>
+concept HasBoundedDual = requires(const L loss, double v) {
+    { loss.conjugate_slope(v, v) } -> std::same_as<double>;
+};
+
+/// The dual step. Losses with a closed form use it as it is; logistic keeps its logit, which saves most of the exponentials.
+template <class L> struct DualState {
+    explicit DualState(std::size_t) {}
+    double logit(std::size_t) const noexcept { return 0; }
+    void keep_logit(std::size_t, double) noexcept {}
+    static double step_from(double &, const L &loss, double s, double y, double sigma, double b) noexcept {
+        return loss.dual_prox(s, y, sigma, b);
+    }
+    double step(const L &loss, std::size_t, double s, double y, double sigma, double b) noexcept {
+        return loss.dual_prox(s, y, sigma, b);
+    }
+};
+
+template <> struct DualState<Logistic> {
+    std::vector<double> t; // logit of p = -b y
+    explicit DualState(std::size_t rows) : t(rows, 0.0) {}
+    double logit(std::size_t i) const noexcept { return t[i]; }
+    void keep_logit(std::size_t i, double value) noexcept { t[i] = value; }
+    double step(const Logistic &loss, std::size_t i, double s, double y, double sigma, double b) noexcept {
+        return step_from(t[i], loss, s, y, sigma, b);
+    }
+    // The root of F(t) = t + m + (p(t) - p0)/sigma, to 5 % of the start's residual: the next visit continues from here, and
+    // tighter roots did not save passes.
+    static double step_from(double &logit, const Logistic &, double s, double y, double sigma, double b) noexcept {
+        const double margin = b * s, p0 = -b * y, inverse = 1 / sigma;
+        double root = logit, p = p0;
+        const double first = root + margin;
+        if (std::fabs(first) < 1e-14) return y;
+        double lower = -margin - (1 - p0) * inverse, upper = -margin + p0 * inverse, f = first;
+        for (int iteration = 0; iteration < 60; ++iteration) {
+            (f > 0 ? upper : lower) = f > 0 ? std::min(upper, root) : std::max(lower, root);
+            double next = root - f / (1 + p * (1 - p) * inverse);
+            if (!(lower <= next && next <= upper)) next = 0.5 * (lower + upper);
+            root = next;
+            p = 1 / (1 + std::exp(-root));
+            f = root + margin + (p - p0) * inverse;
+            if (std::fabs(f) <= 0.05 * std::fabs(first)) break;
+        }
+        logit = root;
+        return -b * p;
+    }
+};
+
+/// R: the median norm of the rows that have entries.
+inline double median_norm(const std::vector<double> &squared_norms) {
+    std::vector<double> norms;
+    std::copy_if(squared_norms.begin(), squared_norms.end(), std::back_inserter(norms), [](double v) { return v > 0; });
+    if (norms.empty()) return 1;
+    const auto middle = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
+    std::nth_element(norms.begin(), middle, norms.end());
+    return std::sqrt(*middle);
+}
+
+/// The smoothness that the step sizes assume: the loss's, or a guess where it has none.
+inline double working_gamma(double gamma, double R, double lambda, double n) {
+    return gamma > 0 ? gamma : 0.05 * R / std::sqrt(lambda * n);
+}
+
+/// Logistic starts with all p here, near the bound where most rows end: far fewer passes than from 1/2.
+inline double logistic_start(double R, double lambda, double n) { return std::min(0.01, 0.3 * lambda * n / (R * R)); }
+
+struct StepSizes {
+    double tau = 0, rho = 1, extrapolate = 0, sigma_scale = 0; // sigma_i = sigma_scale / |a_i|^2
+};
+
+inline StepSizes step_sizes(double omega, double gamma, double R, double lambda, double n, double live) {
+    const double tau = omega * std::sqrt(gamma / (lambda * n)) / R;
+    StepSizes steps;
+    steps.sigma_scale = 1 / tau; // all of n/N goes to tau: 1/(lambda tau) and N/(gamma sigma) stay in balance
+    steps.tau = tau * n / live;
+    steps.rho = 1 / (1 + lambda * steps.tau);
+    steps.extrapolate = (live + 1) / n; // theta = 1
+    return steps;
+}
+
+} // namespace spdc

@@ -1,0 +1,587 @@
+// spdc_fast on several threads: feature owners with Gram-corrected super-steps. The recursion is that of spdc_fast.cpp.
+//
+// The features are dealt to V owners, and each thread keeps {z, u} of its owners' features to itself for the whole run. A super-step
+// visits up to 64 rows, a batch:
+//
+//   1. every owner: its part of A_j <a, z> + B_j <a, u> for each row, z and u as they were before the batch     (parallel)
+//   2. exchange the parts: the only meeting of the threads
+//   3. s_j = the sum of the parts + what the rows before j have changed; dual step; delta_j                     (repeated by all)
+//   4. every owner: z += mz_j a, u += mu_j a over its features, for each row that moved                         (parallel)
+//
+// where row j, the j-th of the batch, would see x = A_j z + B_j u: A_j = alpha rho^j, B_j = rho^j beta - tau g_j and
+// g_j = 1 + ... = (1 - rho^j)/(lambda tau). A row i that moved before it adds G_ij (A_j mz_i + B_j mu_i), G the Gram matrix
+// of the batch, which is rho^j c + g_j e with two numbers a row, c += G_ij (alpha mz_i + beta mu_i), e -= G_ij tau mu_i. So the rows
+// are visited one after another as by the serial kernel, with as many passes; only the rounding of G (8 bits) and of c
+// and e (float) differs, in proportion to the moves, which vanish at the solution.
+//
+// Each number has one owner or is computed alike by all threads, and sums are taken in the order of the owners: the bits depend on V
+// and not on the number of threads.
+#include "spdc_owners.h"
+#include "methods.h"
+#include "owner_rows.h"
+#include "random.h"
+#include "spdc_fast.h"
+
+#include "free_coordinates.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cmath>
+#include <numeric>
+#include <optional>
+#include <span>
+
+namespace spdc {
+
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+constexpr int m = batch_rows;
+constexpr std::size_t permutations = 64; // of a batch, drawn once: a sweep picks one for each batch
+constexpr double most_entries = 3e7;     // visited between two looks at the clock
+
+/// Rows in batches, with the Gram matrix of each.
+struct Batches {
+    std::vector<std::int32_t> places;
+    std::vector<std::uint64_t> live; // a bit for each row of a batch that is visited
+    std::vector<HalfFloat, UnfilledHugePageAllocator<HalfFloat>> gram;
+
+    std::int64_t count() const { return static_cast<std::int64_t>(live.size()); }
+    std::span<const std::int32_t> rows(std::int64_t batch) const {
+        const auto all = std::span(places);
+        return all.subspan(at(batch * m), std::min<std::size_t>(m, places.size() - at(batch * m)));
+    }
+    const HalfFloat *products(std::int64_t batch, int row) const { return gram.data() + (batch * m + row) * m; }
+};
+
+/// Step sizes of a sweep and what they make of the j-th row of a batch.
+struct Steps : StepSizes {
+    double power[m + 1], g[m + 1]; // rho^j, g_j
+
+    void tabulate() {
+        power[0] = 1;
+        g[0] = 0;
+        for (int j = 0; j < m; ++j) {
+            power[j + 1] = rho * power[j];
+            g[j + 1] = rho * (g[j] + 1);
+        }
+    }
+};
+
+/// What every thread knows of the run, in a copy of its own; all copies are equal.
+struct Walk {
+    double alpha = 1, beta = 0;
+    double x0 = 0, u0 = 0; // the intercept, in units of its column
+    double moved = 0;
+    std::int64_t visits = 0;
+    std::int64_t step = 0; // of the sweep
+};
+
+/// A super-step as every thread sees it.
+struct Batch {
+    std::int64_t id = 0;
+    int count = 0;                         // rows visited
+    bool is_pending = false;               // its duals are not written yet
+    std::int32_t place[m];                 // of the j-th row visited
+    std::uint8_t row[m];                   // of the batch: the j-th visited
+    std::int32_t stored[m], visited_as[m]; // places in the order of memory, and the j of each
+    double s[m], next[m], logit[m];
+    int changed = 0;
+    std::int32_t changed_place[m];
+    ZU moves[m];
+};
+
+template <class L> class OwnersMethod final : public Method {
+  public:
+    OwnersMethod(const Problem &problem, const L &loss, const OwnersOptions &options, const SolveContext &context);
+
+    void advance(double passes) override;
+    double passes() const override { return static_cast<double>(walk_.visits) / static_cast<double>(n_); }
+    void point(std::vector<double> &x, std::vector<double> &y) override;
+    double estimated_gap() const override { return estimated_gap_; }
+    int threads() const override { return team_.size(); }
+
+  private:
+    /// What an owner adds up over a sweep, apart from the others'.
+    struct alignas(128) Share {
+        double young = 0, quadratic = 0;
+        double most = -infinity, least = infinity;
+    };
+    struct alignas(128) Parts {
+        double of[m];
+    };
+
+    void gather_rows();
+    void start_duals();
+    void set_steps();
+    void activate_all();
+    void start_sweep();
+    void end_sweep();
+    void shrink();
+    void regroup();
+    void fill_gram(Batches &batches, int thread);
+
+    void work(int thread, std::int64_t rows);
+    void close_sweep(int thread, Walk &walk, Batch &last);
+    void super_step(int thread, Walk &walk, Batch &now, Batch &before) noexcept;
+    void choose_rows(const Walk &walk, Batch &batch) const noexcept;
+    void recursion(Walk &walk, Batch &batch) noexcept;
+    void look_at(int owner, const Walk &walk, const Batch &batch) noexcept;
+    void commit(Batch &batch) noexcept;
+    void rebase(int thread, Walk &walk) noexcept;
+    template <class Visit> void each_owner(int thread, Visit &&visit) {
+        for (int b = V_ * thread / team_.size(); b < V_ * (thread + 1) / team_.size(); ++b) visit(b);
+    }
+    std::span<ZU> zu(int owner) { return std::span(zu_).subspan(at(owner * rows_->width()), at(rows_->width())); }
+
+    const Problem &problem_;
+    const L loss_;
+    const bool shrinks_;
+    const int V_;
+    std::int64_t n_;
+    double lambda_, gamma_ = 0, R_ = 1, column_ = 0;
+    bool free_intercept_ = false;
+    Random random_;
+    Team team_;
+    FlagBarrier barrier_;
+    std::vector<std::int32_t> order_; // place -> row of the problem
+    std::optional<OwnerRows> rows_;
+    std::vector<double> b_, importance_, norm2_, y_;
+    DualState<L> dual_;
+    std::vector<ZU, UnfilledHugePageAllocator<ZU>> zu_; // owner by owner
+    Steps steps_;
+    Walk walk_;
+    std::optional<OmegaRule> rule_;
+    Shrinking shrinking_;
+    Batches all_, fewer_;
+    Batches *batches_ = &all_;
+    std::int64_t live_ = 0, full_ = 0; // rows visited in a sweep, now and when none is left out
+    std::vector<std::uint8_t> dropped_;
+    std::vector<std::array<std::uint8_t, m>> permutations_;
+    std::vector<std::int64_t> batch_order_;
+    std::vector<std::uint8_t> picks_;
+    std::vector<Parts> parts_; // two super-steps' worth
+    std::vector<Share> shares_;
+    std::vector<OwnerRows::Scratch> scratch_;
+    std::atomic<std::int64_t> next_gram_ = 0;
+    bool regroups_ = false, measures_gap_ = false;
+    std::int64_t visits_at_start_ = 0, visits_at_gap_ = 0; // of the sweep, of the last estimate
+    double visited_since_full_ = 0, estimated_gap_ = infinity;
+};
+
+/// Threads among which V owners can be shared evenly.
+int team_size(int owners, int threads) {
+    const int each = (owners + threads - 1) / threads;
+    return (owners + each - 1) / each;
+}
+
+template <class L>
+OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const OwnersOptions &options,
+                              const SolveContext &context)
+    : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
+      n_(problem.rows()), lambda_(problem.strong_convexity()), random_(context.seed),
+      team_(team_size(options.owners, context.threads)), barrier_(team_.size()), dual_(at(problem.rows())),
+      parts_(at(2 * V_)), shares_(at(V_)), scratch_(at(team_.size())) {
+    free_intercept_ = problem.intercept() == Intercept::free;
+    gather_rows();
+    R_ = median_norm(norm2_);
+    if (problem.has_intercept()) {
+        column_ = free_intercept_ ? R_ : 1;
+        if (free_intercept_) walk_.x0 = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
+        for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += importance_[p] * column_ * column_;
+    }
+    gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
+    const double largest = R_ / std::sqrt(lambda_ * static_cast<double>(n_) * gamma_);
+    rule_.emplace(largest, options.is_sdca ? std::optional<double>(largest) : options.omega);
+    start_duals();
+    permutations_.resize(permutations);
+    for (auto &permutation : permutations_) {
+        std::iota(permutation.begin(), permutation.end(), std::uint8_t{0});
+        for (std::size_t k = m; k > 1; --k) {
+            std::swap(permutation[k - 1], permutation[at(random_.below(static_cast<std::int64_t>(k)))]);
+        }
+    }
+    dropped_.resize(at(n_));
+    activate_all();
+    set_steps();
+    start_sweep();
+}
+
+template <class L> void OwnersMethod<L>::gather_rows() {
+    order_.resize(at(n_));
+    std::iota(order_.begin(), order_.end(), 0);
+    for (std::size_t i = order_.size(); i > 1; --i) {
+        std::swap(order_[i - 1], order_[at(random_.below(static_cast<std::int64_t>(i)))]);
+    }
+    rows_.emplace(problem_.matrix(), order_, V_, team_);
+    zu_.resize(at(V_ * rows_->width()));
+    all_.places.resize(at(n_));
+    std::iota(all_.places.begin(), all_.places.end(), 0);
+    all_.live.resize(at((n_ + m - 1) / m));
+    all_.gram.resize(all_.live.size() * m * m);
+    for (auto &scratch : scratch_) rows_->prepare(scratch);
+    team_.run([&](int thread) {
+        each_owner(thread, [&](int owner) { std::fill(zu(owner).begin(), zu(owner).end(), ZU{}); });
+        fill_gram(all_, thread);
+    });
+    next_gram_ = 0;
+    b_.resize(at(n_));
+    importance_.resize(at(n_));
+    norm2_ = rows_->take_squared_norms();
+    y_.assign(at(n_), 0.0);
+    for (std::size_t p = 0; p < order_.size(); ++p) {
+        b_[p] = problem_.targets()[at(order_[p])];
+        importance_[p] = problem_.importance(order_[p]);
+        norm2_[p] *= importance_[p]; // of sqrt(omega) a, see spdc.cpp
+    }
+}
+
+/// The batches that no other thread has taken yet.
+template <class L> void OwnersMethod<L>::fill_gram(Batches &batches, int thread) {
+    for (std::int64_t k; (k = next_gram_.fetch_add(1, std::memory_order_relaxed)) < batches.count();) {
+        rows_->gram(batches.rows(k), scratch_[at(thread)], batches.gram.data() + k * m * m);
+    }
+}
+
+template <class L> void OwnersMethod<L>::start_duals() {
+    const double n = static_cast<double>(n_);
+    bool moves = false;
+    for (std::size_t p = 0; p < y_.size(); ++p) {
+        if (norm2_[p] == 0) {
+            y_[p] = loss_.derivative(0, b_[p]); // never moves
+        } else if constexpr (std::is_same_v<L, Logistic>) {
+            const double start = logistic_start(R_, lambda_, n);
+            y_[p] = -b_[p] * start;
+            dual_.t[p] = std::log(start) - std::log1p(-start);
+            walk_.u0 += importance_[p] * y_[p] / n * column_;
+            moves = true;
+        }
+    }
+    if (column_ != 0 && !free_intercept_) walk_.x0 = -walk_.u0 / lambda_;
+    if (!moves) return;
+    team_.run([&](int thread) {
+        each_owner(thread, [&](int owner) {
+            for (std::int32_t place = 0; place < n_; ++place) {
+                const double u = importance_[at(place)] * y_[at(place)] / n;
+                const ZU move{-u / lambda_, u}; // the x that y implies
+                rows_->add(owner, {&place, 1}, &move, zu(owner).data());
+            }
+        });
+    });
+}
+
+template <class L> void OwnersMethod<L>::set_steps() {
+    static_cast<StepSizes &>(steps_) = step_sizes(rule_->omega(), gamma_, R_, lambda_, static_cast<double>(n_),
+                                                  std::max(1.0, static_cast<double>(live_)));
+    steps_.tabulate();
+}
+
+/// Rows without entries have their dual where it belongs and are never visited.
+template <class L> void OwnersMethod<L>::activate_all() {
+    batches_ = &all_;
+    live_ = 0;
+    for (std::int64_t batch = 0; batch < all_.count(); ++batch) {
+        std::uint64_t live = 0;
+        for (std::size_t r = 0; r < all_.rows(batch).size(); ++r) {
+            live |= static_cast<std::uint64_t>(norm2_[at(batch * m) + r] != 0) << r;
+        }
+        all_.live[at(batch)] = live;
+        live_ += std::popcount(live);
+    }
+    std::fill(dropped_.begin(), dropped_.end(), 0);
+    full_ = live_;
+    shrinking_.forget();
+    visited_since_full_ = 0;
+}
+
+template <class L> void OwnersMethod<L>::start_sweep() {
+    batch_order_.clear();
+    for (std::int64_t batch = 0; batch < batches_->count(); ++batch) {
+        if (batches_->live[at(batch)] != 0) batch_order_.push_back(batch);
+    }
+    random_.shuffle(batch_order_);
+    picks_.resize(batch_order_.size());
+    for (std::uint8_t &pick : picks_) pick = static_cast<std::uint8_t>(random_.below(permutations));
+    visits_at_start_ = walk_.visits;
+    for (Share &share : shares_) share = Share{};
+    walk_.moved = 0;
+    walk_.step = 0;
+}
+
+template <class L> void OwnersMethod<L>::end_sweep() {
+    double young = 0, quadratic = 0;
+    shrinking_.start_sweep();
+    for (const Share &share : shares_) {
+        young += share.young;
+        quadratic += share.quadratic;
+        shrinking_.most = std::max(shrinking_.most, share.most);
+        shrinking_.least = std::min(shrinking_.least, share.least);
+    }
+    if (measures_gap_) {
+        estimated_gap_ = young / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
+        visits_at_gap_ = walk_.visits;
+    }
+    bool change = rule_->next(walk_.moved);
+    if (shrinks_) {
+        shrink();
+        change = true;
+    }
+    if (change) set_steps();
+}
+
+template <class L> void OwnersMethod<L>::shrink() {
+    const bool was_full = live_ == full_;
+    const double width = shrinking_.most - shrinking_.least;
+    visited_since_full_ += static_cast<double>(walk_.visits - visits_at_start_) / static_cast<double>(n_);
+    if (was_full) shrinking_.width_at_full = width;
+    if (!was_full && (visited_since_full_ >= 10 || width < 0.3 * shrinking_.width_at_full)) {
+        activate_all();
+        return;
+    }
+    live_ = 0;
+    for (std::int64_t batch = 0; batch < batches_->count(); ++batch) {
+        std::uint64_t &live = batches_->live[at(batch)];
+        const auto rows = batches_->rows(batch);
+        for (std::uint64_t rest = live; rest != 0; rest &= rest - 1) {
+            const int r = std::countr_zero(rest);
+            if (dropped_[at(rows[at(r)])]) live &= ~(std::uint64_t{1} << r);
+        }
+        live_ += std::popcount(live);
+    }
+    shrinking_.end_sweep();
+    if (live_ == 0) {
+        activate_all();
+    } else if (2 * live_ < static_cast<std::int64_t>(batches_->places.size())) {
+        regroup();
+    }
+}
+
+/// Batches of live rows alone: half-empty ones cost as many meetings as full ones. The threads then compute their Gram matrices.
+template <class L> void OwnersMethod<L>::regroup() {
+    std::vector<std::int32_t> places;
+    places.reserve(at(live_));
+    for (std::int64_t batch = 0; batch < batches_->count(); ++batch) {
+        for (std::uint64_t rest = batches_->live[at(batch)]; rest != 0; rest &= rest - 1) {
+            places.push_back(batches_->rows(batch)[at(std::countr_zero(rest))]);
+        }
+    }
+    fewer_.places = std::move(places);
+    fewer_.live.assign(at((live_ + m - 1) / m), ~std::uint64_t{0});
+    if (live_ % m != 0) fewer_.live.back() = (std::uint64_t{1} << (live_ % m)) - 1;
+    fewer_.gram.resize(fewer_.live.size() * m * m);
+    batches_ = &fewer_;
+    regroups_ = true;
+    next_gram_ = 0;
+}
+
+template <class L> void OwnersMethod<L>::advance(double passes) {
+    const double n = static_cast<double>(n_);
+    const double a_while = most_entries * n / std::max(1.0, static_cast<double>(problem_.nonzeros()));
+    const double to_end = std::min(static_cast<double>(live_ - (walk_.visits - visits_at_start_)), a_while);
+    const auto rows = static_cast<std::int64_t>(std::ceil(std::max(passes * n, to_end)));
+    team_.run([&](int thread) { work(thread, rows); });
+}
+
+template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
+    Walk walk = walk_;
+    Batch now, before;
+    while (rows > 0) {
+        super_step(thread, walk, now, before);
+        rows -= now.count;
+        std::swap(now, before);
+        if (walk.step == static_cast<std::int64_t>(batch_order_.size())) close_sweep(thread, walk, before);
+    }
+    barrier_.wait(thread);
+    if (thread == 0) {
+        commit(before);
+        walk_ = walk;
+    }
+}
+
+/// Every thread adds up over its owners, one draws the conclusions for all.
+template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk, Batch &last) {
+    const bool measures_gap = walk.visits - visits_at_gap_ >= n_ / 2;
+    if (measures_gap) {
+        each_owner(thread, [&](int owner) {
+            double sum = 0;
+            for (const ZU &pair : zu(owner)) { // (lambda/2) |x + u/lambda|^2 = g(x) + g*(-u) + <u, x>
+                const double away = walk.alpha * pair[0] + (walk.beta + 1 / lambda_) * pair[1];
+                sum += away * away;
+            }
+            shares_[at(owner)].quadratic = sum;
+        });
+    }
+    barrier_.wait(thread);
+    if (thread == 0) {
+        commit(last);
+        walk_ = walk;
+        measures_gap_ = measures_gap;
+        regroups_ = false;
+        end_sweep();
+        start_sweep();
+    }
+    barrier_.wait(thread);
+    if (regroups_) {
+        fill_gram(*batches_, thread);
+        barrier_.wait(thread);
+    }
+    walk = walk_;
+}
+
+/// After the meeting nobody reads the batch before any more, so its duals can be written: by one thread, since all have the same.
+template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, Batch &now, Batch &before) noexcept {
+    choose_rows(walk, now);
+    double *const parts = parts_[at(walk.step % 2 * V_)].of;
+    each_owner(thread, [&](int owner) {
+        ZU sums[m];
+        const std::span<const std::int32_t> places(now.stored, at(now.count));
+        rows_->dots(owner, places, zu(owner).data(), sums);
+        for (int k = 0; k < now.count; ++k) {
+            const int j = now.visited_as[k];
+            const double A = walk.alpha * steps_.power[j], B = steps_.power[j] * walk.beta - steps_.tau * steps_.g[j];
+            parts[owner * m + j] = A * sums[k][0] + B * sums[k][1];
+        }
+    });
+    barrier_.wait(thread);
+    if (thread == 0) commit(before);
+    std::fill(now.s, now.s + now.count, 0.0);
+    for (int owner = 0; owner < V_; ++owner) {
+        for (int j = 0; j < now.count; ++j) now.s[j] += parts[owner * m + j];
+    }
+    recursion(walk, now);
+    each_owner(thread, [&](int owner) {
+        rows_->add(owner, {now.changed_place, at(now.changed)}, now.moves, zu(owner).data());
+        look_at(owner, walk, now);
+    });
+    walk.alpha *= steps_.power[now.count];
+    walk.beta = steps_.power[now.count] * walk.beta - steps_.tau * steps_.g[now.count];
+    if (walk.alpha < 1e-9) rebase(thread, walk);
+    walk.visits += now.count;
+    ++walk.step;
+}
+
+/// The live rows of the batch, in the order of one of the permutations.
+template <class L> void OwnersMethod<L>::choose_rows(const Walk &walk, Batch &batch) const noexcept {
+    batch.id = batch_order_[at(walk.step)];
+    const std::uint64_t live = batches_->live[at(batch.id)];
+    const std::int32_t *const places = batches_->rows(batch.id).data();
+    std::uint8_t visited_as[m];
+    int j = 0;
+    for (const std::uint8_t r : permutations_[picks_[at(walk.step)]]) {
+        if ((live >> r & 1) == 0) continue;
+        batch.row[j] = r;
+        batch.place[j] = places[r];
+        visited_as[r] = static_cast<std::uint8_t>(j++);
+    }
+    int k = 0;
+    for (std::uint64_t rest = live; rest != 0; rest &= rest - 1, ++k) {
+        const int r = std::countr_zero(rest);
+        batch.stored[k] = places[r];
+        batch.visited_as[k] = visited_as[r];
+    }
+    batch.count = j;
+    batch.is_pending = true;
+}
+
+/// c += first g, e += second g
+void add_products(const HalfFloat *gram, float first, float second, float *c, float *e) noexcept {
+    for (int k = 0; k < m; ++k) {
+        const float product = from_half(gram[k]);
+        c[k] += first * product;
+        e[k] += second * product;
+    }
+}
+
+template <class L> void OwnersMethod<L>::recursion(Walk &walk, Batch &batch) noexcept {
+    alignas(64) float c[m] = {}, e[m] = {};
+    const double inverse_n = 1 / static_cast<double>(n_), inverse_alpha = 1 / walk.alpha;
+    batch.changed = 0;
+    for (int j = 0; j < batch.count; ++j) {
+        const std::size_t i = at(batch.place[j]);
+        const int r = batch.row[j];
+        const double s = batch.s[j] + steps_.power[j] * static_cast<double>(c[r]) +
+                         steps_.g[j] * static_cast<double>(e[r]) + column_ * walk.x0;
+        const double y = y_[i], norm2 = norm2_[i];
+        batch.logit[j] = dual_.logit(i);
+        const double next = dual_.step_from(batch.logit[j], loss_, s, y, steps_.sigma_scale / norm2, b_[i]);
+        const double delta = next - y, move = importance_[i] * delta, mu = move * inverse_n;
+        batch.s[j] = s;
+        batch.next[j] = next;
+        if (column_ != 0) {
+            walk.u0 += mu * column_;
+            walk.x0 = (walk.x0 - steps_.tau * (walk.u0 + (steps_.extrapolate - inverse_n) * move * column_)) *
+                      (free_intercept_ ? 1.0 : steps_.rho);
+        }
+        if (delta == 0) continue;
+        walk.moved += delta * delta * norm2;
+        // alpha mz + beta mu: what the extrapolated move adds to x, carried back to the start of the batch
+        const double first =
+            -move * steps_.tau * (steps_.rho * steps_.extrapolate - steps_.g[j + 1] * inverse_n) / steps_.power[j + 1];
+        batch.changed_place[batch.changed] = batch.place[j];
+        batch.moves[batch.changed++] = ZU{(first - walk.beta * mu) * inverse_alpha, mu};
+        add_products(batches_->products(batch.id, r), static_cast<float>(first), static_cast<float>(-steps_.tau * mu),
+                     c, e);
+    }
+}
+
+/// The owner's share of the rows of a batch: every V-th. One row in eight gives the estimate of the gap.
+template <class L> void OwnersMethod<L>::look_at(int owner, const Walk &walk, const Batch &batch) noexcept {
+    Share &share = shares_[at(owner)];
+    for (int j = owner; j < batch.count; j += V_) {
+        const std::size_t i = at(batch.place[j]);
+        const double s = batch.s[j], y = y_[i], b = b_[i];
+        if ((j + j / 8 + walk.step) % 8 == 0) {
+            share.young += 8 * importance_[i] * (loss_.value(s, b) + loss_.conjugate(y, b) - y * s);
+        }
+        if constexpr (HasBoundedDual<L>) {
+            if (shrinks_) dropped_[i] = shrinking_.watch(loss_, s, y, b, batch.next[j] != y, share.most, share.least);
+        }
+    }
+}
+
+template <class L> void OwnersMethod<L>::commit(Batch &batch) noexcept {
+    if (!batch.is_pending) return;
+    for (int j = 0; j < batch.count; ++j) {
+        y_[at(batch.place[j])] = batch.next[j];
+        dual_.keep_logit(at(batch.place[j]), batch.logit[j]);
+    }
+    batch.is_pending = false;
+}
+
+template <class L> void OwnersMethod<L>::rebase(int thread, Walk &walk) noexcept {
+    each_owner(thread, [&](int owner) {
+        for (ZU &pair : zu(owner)) pair[0] = walk.alpha * pair[0] + walk.beta * pair[1];
+    });
+    walk.alpha = 1;
+    walk.beta = 0;
+}
+
+template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vector<double> &y) {
+    x.resize(at(problem_.dimension()));
+    y.resize(y_.size());
+    constexpr std::int64_t chunks = 64;
+    const std::int64_t d = problem_.features();
+    team_.for_each(chunks, [&](std::int64_t chunk) {
+        for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
+            const ZU pair = zu_[at(rows_->owner_of(j) * rows_->width() + rows_->slot_of(j))];
+            x[at(j)] = walk_.alpha * pair[0] + walk_.beta * pair[1];
+        }
+        for (std::int64_t p = n_ * chunk / chunks; p < n_ * (chunk + 1) / chunks; ++p) y[at(order_[at(p)])] = y_[at(p)];
+    });
+    if (column_ != 0) x.back() = walk_.x0 * column_;
+}
+
+} // namespace
+
+std::unique_ptr<Method> make_owners(const Problem &problem, const OwnersOptions &options, const SolveContext &context) {
+    return std::visit(
+        [&]<class L>(const L &loss) -> std::unique_ptr<Method> {
+            return std::make_unique<OwnersMethod<L>>(problem, loss, options, context);
+        },
+        problem.loss().variant());
+}
+
+} // namespace spdc

@@ -1,0 +1,21 @@
+// spdc_fast on several threads.
+#pragma once
+
+#include "method.h"
+#include "spdc/solvers.h"
+
+#include <memory>
+#include <optional>
+
+namespace spdc {
+
+struct OwnersOptions {
+    int owners;
+    std::optional<double> omega;
+    bool shrinking;
+    bool is_sdca;
+};
+
+std::unique_ptr<Method> make_owners(const Problem &problem, const OwnersOptions &options, const SolveContext &context);
+
+} // namespace spdc

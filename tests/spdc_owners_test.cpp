@@ -1,0 +1,353 @@
+// spdc_fast on several threads: against the equations, against itself on one thread, and its split rows against dense ones.
+#include "support/oracles.h"
+#include "support/problems.h"
+#include "support/solver_matrix.h"
+
+#include "free_coordinates.h"
+#include "parallel.h"
+#include "random.h"
+#include "solvers/methods.h"
+#include "solvers/owner_rows.h"
+#include "spdc/solvers.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <numeric>
+
+namespace spdc::tests {
+namespace {
+
+std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Entries -1, 0 and 1: their Gram matrix is whole numbers, which 8 bits hold exactly.
+TinyData sign_data(Task task, bool weighted, std::int64_t rows = 150) {
+    TinyData data =
+        tiny_data({.task = task, .rows = rows, .columns = 40, .density = 0.3, .labels = 2, .weighted = weighted});
+    for (auto &row : data.rows) {
+        for (double &value : row) value = value > 0 ? 1.0 : (value < 0 ? -1.0 : 0.0);
+    }
+    return data;
+}
+
+/// Rows of very unequal popularity of features, as text has them.
+TinyData text_data(Task task, bool weighted) {
+    TinyData data = tiny_data(
+        {.task = task, .rows = 700, .columns = 200, .density = 1, .labels = 2, .weighted = weighted, .seed = 3});
+    spdc::Random random(9);
+    for (auto &row : data.rows) {
+        for (std::size_t j = 0; j < row.size(); ++j) {
+            if (random.uniform() > 8.0 / (8.0 + static_cast<double>((j * 7) % row.size()))) row[j] = 0;
+        }
+    }
+    return data;
+}
+
+/// The order in which the rows are visited: a shuffle to store them, 64 permutations of a batch, and for every sweep a shuffle of
+/// the batches and a permutation for each.
+class VisitingOrder {
+  public:
+    VisitingOrder(std::int64_t n, std::uint64_t seed) : random_(seed), stored_(at(n)) {
+        std::iota(stored_.begin(), stored_.end(), 0);
+        random_.shuffle(stored_);
+        for (auto &permutation : permutations_) {
+            permutation.resize(64);
+            std::iota(permutation.begin(), permutation.end(), 0);
+            random_.shuffle(permutation);
+        }
+    }
+    std::vector<std::int64_t> next_sweep() {
+        const auto n = static_cast<std::int64_t>(stored_.size());
+        std::vector<std::int64_t> batches(at((n + 63) / 64)), picks, rows;
+        std::iota(batches.begin(), batches.end(), 0);
+        random_.shuffle(batches);
+        for (std::size_t k = 0; k < batches.size(); ++k) picks.push_back(random_.below(64));
+        for (std::size_t k = 0; k < batches.size(); ++k) {
+            for (const std::int64_t r : permutations_[at(picks[k])]) {
+                if (batches[k] * 64 + r < n) rows.push_back(stored_[at(batches[k] * 64 + r)]);
+            }
+        }
+        return rows;
+    }
+
+  private:
+    spdc::Random random_;
+    std::vector<std::int64_t> stored_;
+    std::array<std::vector<std::int64_t>, 64> permutations_;
+};
+
+/// Dual-extrapolated SPDC with theta = 1, as its equations stand: dense, eager, one row after another.
+struct EagerTwin {
+    DenseProblem p;
+    double tau;
+    std::vector<double> lambda, x, y, u;
+
+    void visit(std::size_t i) {
+        const double n = static_cast<double>(p.n()), s = static_cast<double>(dot(p.a[i], x));
+        const double norm2 = p.omega[i] * static_cast<double>(dot(p.a[i], p.a[i]));
+        const double next = p.loss.dual_prox(s, y[i], 1 / (tau * norm2), p.b[i]);
+        const double move = p.omega[i] * (next - y[i]);
+        y[i] = next;
+        for (std::size_t j = 0; j < x.size(); ++j) {
+            u[j] += move / n * p.a[i][j];
+            x[j] = (x[j] - tau * (u[j] + move * p.a[i][j])) / (1 + lambda[j] * tau);
+        }
+    }
+};
+
+double median_norm(const Problem &problem) {
+    std::vector<double> norms = problem.squared_row_norms();
+    for (std::size_t i = 0; i < norms.size(); ++i) norms[i] *= problem.importance(static_cast<std::int64_t>(i));
+    std::nth_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2), norms.end());
+    return std::sqrt(norms[norms.size() / 2]);
+}
+
+EagerTwin eager_twin(const Problem &problem, double lambda, double omega) {
+    const double R = median_norm(problem), n = static_cast<double>(problem.rows());
+    const bool is_free = problem.intercept() == Intercept::free;
+    const double tau = omega * std::sqrt(problem.loss().gamma() / (lambda * n)) / R;
+    EagerTwin twin{dense_copy(problem, is_free ? R : 1), tau, {}, {}, {}, {}};
+    twin.lambda.assign(twin.p.d(), lambda);
+    twin.x.resize(twin.p.d());
+    twin.u.resize(twin.p.d());
+    twin.y.resize(twin.p.n());
+    if (is_free) {
+        twin.lambda.back() = 0;
+        twin.x.back() = best_shift(problem, std::vector<double>(twin.p.n(), 0.0)) / R;
+    }
+    return twin;
+}
+
+TEST(SpdcOwnersThreads, EqualTheEagerTwinOneRowAfterAnother) {
+    const std::vector<AnyLoss> losses{SmoothedHinge{}, Squared{}, SquaredHinge{}};
+    for (const AnyLoss &loss : losses) {
+        for (const double lambda : {1e-1, 1e-4}) {
+            for (const double omega : {1.0, 3.0}) {
+                for (const Intercept intercept : {Intercept::none, Intercept::penalized, Intercept::free}) {
+                    ProblemOptions problem_options;
+                    problem_options.intercept = intercept;
+                    const Problem problem(as_dataset(sign_data(loss.task(), intercept != Intercept::none)), loss,
+                                          L2{lambda}, problem_options);
+                    SolveContext context;
+                    context.seed = 5;
+                    context.threads = 2;
+                    const auto method =
+                        make_method(problem, SpdcFast{.omega = omega, .shrinking = false, .owners = 4}, context);
+                    EagerTwin twin = eager_twin(problem, lambda, omega);
+                    VisitingOrder order(problem.rows(), context.seed);
+                    for (int sweep = 0; sweep < 12; ++sweep) {
+                        for (const std::int64_t i : order.next_sweep()) twin.visit(at(i));
+                        method->advance(1);
+                    }
+                    std::vector<double> x, y;
+                    method->point(x, y);
+                    if (intercept == Intercept::free) twin.x.back() *= median_norm(problem);
+                    double size = 0;
+                    for (const double v : twin.x) size = std::max(size, std::fabs(v));
+                    for (std::size_t j = 0; j < x.size(); ++j) {
+                        EXPECT_NEAR(x[j], twin.x[j], 2e-6 * size)
+                            << loss.name() << " lambda " << lambda << " omega " << omega << " " << to_string(intercept);
+                    }
+                    for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], twin.y[i], 2e-6) << loss.name();
+                }
+            }
+        }
+    }
+}
+
+TEST(SpdcOwnersThreads, GiveTheSameBitsForAnyNumberOfThreads) {
+    const std::vector<AnyLoss> losses{SmoothedHinge{}, Logistic{}, Hinge{}, Squared{}};
+    for (const AnyLoss &loss : losses) {
+        for (const Intercept intercept : {Intercept::none, Intercept::free}) {
+            ProblemOptions problem_options;
+            problem_options.intercept = intercept;
+            const Problem problem(as_dataset(text_data(loss.task(), intercept == Intercept::free), Storage::csr_float),
+                                  loss, L2{1e-4}, problem_options);
+            std::vector<double> x, y, first_x, first_y;
+            for (const int threads : {1, 2, 4, 8, 16}) {
+                SolveContext context;
+                context.threads = threads;
+                const auto method =
+                    make_method(problem, SpdcFast{.omega = {}, .shrinking = true, .owners = 16}, context);
+                EXPECT_EQ(method->threads(), threads);
+                for (int call = 0; call < 12; ++call) method->advance(0.7);
+                method->point(x, y);
+                if (threads == 1) {
+                    first_x = x;
+                    first_y = y;
+                }
+                EXPECT_EQ(x, first_x) << loss.name() << " threads " << threads;
+                EXPECT_EQ(y, first_y) << loss.name() << " threads " << threads;
+            }
+        }
+    }
+}
+
+TEST(SpdcOwnersThreads, ShareOwnersThatTheyDoNotDivide) {
+    const Problem problem(as_dataset(text_data(Task::classification, false)), SmoothedHinge{}, L2{1e-3});
+    Stopping stopping;
+    stopping.tolerance = 1e-7;
+    std::vector<Result> results;
+    for (const int threads : {1, 2, 3, 4, 5, 9}) {
+        SolveContext context;
+        context.threads = threads;
+        results.push_back(solve(problem, SpdcFast{.omega = {}, .shrinking = true, .owners = 5}, stopping, context));
+        EXPECT_TRUE(results.back().converged());
+        EXPECT_EQ(results.back().weights, results.front().weights) << threads;
+        EXPECT_EQ(results.back().dual, results.front().dual) << threads;
+        EXPECT_EQ(results.back().passes, results.front().passes) << threads;
+    }
+    EXPECT_EQ(results[3].threads, 3); // of four threads one would have two owners and the others one
+    EXPECT_EQ(results[5].threads, 5);
+}
+
+/// With shrinking most rows leave, and the others are put into batches of their own.
+TEST(SpdcOwners, ReachTheOptimumOfTheSerialKernelWithShrinking) {
+    for (const AnyLoss &loss : {AnyLoss(Hinge{}), AnyLoss(SmoothedHinge{}), AnyLoss(SquaredHinge{})}) {
+        TinyData data = text_data(Task::classification, false);
+        for (std::size_t i = 0; i < data.rows.size(); ++i) { // a feature that tells the label of most rows
+            data.rows[i][0] = (i % 10 == 0 ? -1 : 4) * data.targets[i];
+        }
+        const Problem problem(as_dataset(data), loss, L2{1e-3});
+        Stopping stopping;
+        stopping.tolerance = 1e-7;
+        const Result serial = solve(problem, SpdcFast{.omega = {}, .shrinking = true, .owners = 1}, stopping);
+        const Result owners = solve(problem, SpdcFast{.omega = {}, .shrinking = true, .owners = 4}, stopping);
+        EXPECT_TRUE(owners.converged()) << loss.name();
+        EXPECT_NEAR(owners.worst().primal, serial.worst().primal, 2e-7 * serial.worst().primal) << loss.name();
+        EXPECT_LT(owners.passes, 2 * serial.passes + 10) << loss.name();
+    }
+}
+
+TEST(SpdcOwners, CertifyEveryLossStorageWeightingAndIntercept) {
+    const NamedSolver solver{"spdc_fast owners 3", SpdcFast{.omega = {}, .shrinking = true, .owners = 3}, 2};
+    const Penalty l2{"l2", L2{0.05}};
+    for (const std::string &name : loss_names()) {
+        for (const Intercept intercept : all_intercepts) {
+            for (const bool weighted : {false, true}) {
+                const Storage storage = weighted ? Storage::dense_float : Storage::csr_double;
+                EXPECT_EQ(verdict({solver, make_loss(name), l2, intercept, storage, weighted}), "");
+            }
+        }
+    }
+}
+
+TEST(SpdcOwners, AreChosenForLongRowsAndFourThreads) {
+    const auto threads_used = [](double density, int threads) {
+        const Problem problem(tiny_dataset({.rows = 300, .columns = 2500, .density = density}), SmoothedHinge{},
+                              L2{1e-6});
+        SolveContext context;
+        context.threads = threads;
+        return make_method(problem, SpdcFast{}, context)->threads();
+    };
+    EXPECT_EQ(threads_used(0.1, 3), 1);
+    EXPECT_EQ(threads_used(0.1, 4), 4);
+    EXPECT_EQ(threads_used(0.02, 4), 1);
+}
+
+TEST(OwnerRows, AreTheRowsInPieces) {
+    for (const Storage storage : all_storages) {
+        for (const int owners : {2, 3, 16}) {
+            const TinyData data = tiny_data({.rows = 200, .columns = 70, .density = 0.4});
+            const AnyMatrix matrix = as_matrix(data.rows, storage);
+            std::vector<std::int32_t> order(data.rows.size());
+            for (std::size_t p = 0; p < order.size(); ++p)
+                order[p] = static_cast<std::int32_t>((p * 37) % order.size());
+            Team team(2);
+            const OwnerRows rows(matrix, order, owners, team);
+            std::vector<std::vector<ZU>> zu(at(owners), std::vector<ZU>(at(rows.width())));
+            std::vector<double> z(70), u(70);
+            spdc::Random random(4);
+            for (std::int64_t j = 0; j < 70; ++j) {
+                z[at(j)] = random.uniform();
+                u[at(j)] = random.uniform();
+                zu[at(rows.owner_of(j))][at(rows.slot_of(j))] = ZU{z[at(j)], u[at(j)]};
+            }
+            const std::vector<std::int32_t> places{3, 64, 7, 199, 130};
+            std::vector<double> sum_z(places.size()), sum_u(places.size());
+            std::vector<ZU> part(places.size()), moves(places.size());
+            for (int owner = 0; owner < owners; ++owner) {
+                rows.dots(owner, places, zu[at(owner)].data(), part.data());
+                for (std::size_t k = 0; k < places.size(); ++k) sum_z[k] += part[k][0], sum_u[k] += part[k][1];
+            }
+            for (std::size_t k = 0; k < places.size(); ++k) {
+                const auto &a = data.rows[at(order[at(places[k])])];
+                EXPECT_NEAR(sum_z[k], static_cast<double>(dot(a, z)), 1e-12);
+                EXPECT_NEAR(sum_u[k], static_cast<double>(dot(a, u)), 1e-12);
+            }
+            for (std::size_t k = 0; k < places.size(); ++k) {
+                const auto &a = data.rows[at(order[at(places[k])])];
+                moves[k] = ZU{random.uniform(), random.uniform()};
+                for (std::size_t j = 0; j < 70; ++j) z[j] += moves[k][0] * a[j], u[j] += moves[k][1] * a[j];
+            }
+            for (int owner = 0; owner < owners; ++owner) rows.add(owner, places, moves.data(), zu[at(owner)].data());
+            for (std::int64_t j = 0; j < 70; ++j) {
+                const ZU pair = zu[at(rows.owner_of(j))][at(rows.slot_of(j))];
+                EXPECT_NEAR(pair[0], z[at(j)], 1e-12);
+                EXPECT_NEAR(pair[1], u[at(j)], 1e-12);
+            }
+        }
+    }
+}
+
+TEST(OwnerRows, HaveTheGramMatrixOfABatch) {
+    const TinyData data = tiny_data({.rows = 200, .columns = 70, .density = 0.4});
+    std::vector<std::int32_t> order(data.rows.size());
+    std::iota(order.begin(), order.end(), 0);
+    Team team(2);
+    const OwnerRows rows(as_matrix(data.rows, Storage::csr_float), order, 3, team);
+    OwnerRows::Scratch scratch;
+    rows.prepare(scratch);
+    std::vector<HalfFloat> gram(batch_rows * batch_rows, 1);
+    for (const std::vector<std::int32_t> &places :
+         {std::vector<std::int32_t>{150, 3, 70, 71, 4},
+          std::vector<std::int32_t>{8, 9}}) { // twice: the scratch is left clean
+        rows.gram(places, scratch, gram.data());
+        for (std::size_t r = 0; r < batch_rows; ++r) {
+            for (std::size_t c = 0; c < batch_rows; ++c) {
+                const bool inside = r < places.size() && c < places.size() && r != c;
+                const double exact =
+                    inside ? static_cast<double>(dot(data.rows[at(places[r])], data.rows[at(places[c])])) : 0.0;
+                EXPECT_NEAR(static_cast<double>(from_half(gram[r * batch_rows + c])), exact, std::fabs(exact) / 256);
+            }
+        }
+    }
+}
+
+TEST(OwnerRows, HaveTheSameNumberOfEntriesToWithinOneARow) {
+    const TinyData data = text_data(Task::classification, false);
+    std::vector<std::int32_t> order(data.rows.size());
+    std::iota(order.begin(), order.end(), 0);
+    Team team(1);
+    const OwnerRows rows(as_matrix(data.rows, Storage::csr_float), order, 8, team);
+    std::vector<std::int64_t> entries(8);
+    for (const auto &row : data.rows) {
+        for (std::size_t j = 0; j < row.size(); ++j)
+            entries[at(rows.owner_of(static_cast<std::int64_t>(j)))] += row[j] != 0;
+    }
+    const auto [least, most] = std::minmax_element(entries.begin(), entries.end());
+    EXPECT_LE(*most - *least, static_cast<std::int64_t>(data.rows.size()));
+}
+
+TEST(Team, RunsEveryThreadAndChunkOnceAndMeets) {
+    for (const int count : {1, 2, 5}) {
+        Team team(count);
+        FlagBarrier barrier(count);
+        std::vector<int> ran(at(count)), sums(at(count));
+        for (int round = 1; round <= 3; ++round) {
+            team.run([&](int thread) {
+                ++ran[at(thread)];
+                barrier.wait(thread);
+                sums[at(thread)] = std::accumulate(ran.begin(), ran.end(), 0);
+                barrier.wait(thread);
+            });
+            EXPECT_EQ(sums, std::vector<int>(at(count), round * count));
+        }
+        std::vector<int> chunks(100);
+        team.for_each(100, [&](std::int64_t chunk) { ++chunks[at(chunk)]; });
+        EXPECT_EQ(chunks, std::vector<int>(100, 1));
+    }
+}
+
+} // namespace
+} // namespace spdc::tests
