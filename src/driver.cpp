@@ -178,7 +178,7 @@ const Outcome &Driver::run(Method &method, const std::string &solver, Leave leav
             break;
         }
         if (outcome_.reason != StopReason::not_run) break;
-        method.certified(certifier_);
+        method.certified({certifier_.certificate(), certifier_.x(), certifier_.predictions()});
         advance(method, schedule.next(method.passes(), gap, stopping_.tolerance));
     }
     return outcome_;
