@@ -56,26 +56,14 @@ void FlagBarrier::wait(int thread) noexcept {
     if (flags_.size() == 1) return;
     std::atomic<int> &mine = flags_[static_cast<std::size_t>(thread)].round;
     const auto round = static_cast<unsigned>(mine.load(std::memory_order_relaxed)) + 1;
-    mine.store(
-        static_cast<int>(round)); // sequentially consistent, as notifying needs: it looks for sleepers after the store
+    mine.store(static_cast<int>(round)); // sequentially consistent: notifying looks for sleepers after the store
     mine.notify_all();
     for (const Flag &flag : flags_) {
         sleep_until(flag.round, [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
     }
 }
 
-Team::Team(int count) {
-    try {
-        for (int thread = 1; thread < count; ++thread) others_.emplace_back([this, thread] { serve(thread); });
-    } catch (...) { // the system gives no more threads
-        dismiss();
-        throw;
-    }
-}
-
-Team::~Team() { dismiss(); }
-
-void Team::dismiss() noexcept {
+Team::~Team() {
     body_ = nullptr;
     round_.fetch_add(1);
     round_.notify_all();
@@ -96,6 +84,9 @@ void Team::serve(int thread) {
 }
 
 void Team::run(const std::function<void(int)> &body) {
+    while (static_cast<int>(others_.size()) + 1 < size_) {
+        others_.emplace_back([this, thread = static_cast<int>(others_.size()) + 1] { serve(thread); });
+    }
     if (!others_.empty()) {
         body_ = &body;
         working_.store(static_cast<int>(others_.size()), std::memory_order_relaxed);
@@ -111,6 +102,16 @@ void Team::for_each(std::int64_t count, const std::function<void(std::int64_t)> 
     run([&](int) {
         for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(chunk);
     });
+}
+
+int Team::for_each(std::int64_t count, double work, const std::function<void(std::int64_t)> &body) {
+    constexpr double least_work = 2e5; // less than a millisecond
+    if (size_ > 1 && count > 1 && work >= least_work) {
+        for_each(count, body);
+        return size_;
+    }
+    for (std::int64_t chunk = 0; chunk < count; ++chunk) body(chunk);
+    return 1;
 }
 
 void run_team(int count, const std::function<void(int)> &body) {

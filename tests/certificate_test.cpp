@@ -127,45 +127,6 @@ TEST(Certificate, KeepsTheBestOfEachSide) {
     });
 }
 
-/// Rows of 100 entries in 70000 columns: enough for several chunks of coordinates and parts of the columns.
-Dataset wide_data() {
-    Random random(24);
-    std::vector<std::int64_t> offsets{0};
-    std::vector<std::int32_t> columns;
-    std::vector<float> values;
-    Dataset data;
-    for (int i = 0; i < 9000; ++i) {
-        for (int k = 0; k < 100; ++k) {
-            columns.push_back(static_cast<std::int32_t>(700 * k + random.index(700)));
-            values.push_back(static_cast<float>(random.normal()));
-        }
-        offsets.push_back(static_cast<std::int64_t>(columns.size()));
-        data.targets.push_back(random.index(2) == 0 ? -1 : 1);
-    }
-    data.matrix = CsrMatrix<float>::own(70000, offsets, columns, values);
-    return data;
-}
-
-TEST(Certificate, IsTheSameForAnyNumberOfThreads) {
-    for (const AnyRegularizer &g : {AnyRegularizer(L2{1e-3}), AnyRegularizer(ElasticNet{1e-3, 0})}) {
-        const Problem problem(wide_data(), Logistic{}, g, with_intercept(Intercept::free));
-        Random random(25);
-        const auto x = random_primal(problem, random, 0.1), y = random_dual(problem, random, 1);
-        Certifier one(problem);
-        one.offer(x, y, 0);
-        for (const int threads : {2, 4, 5}) {
-            Certifier several(problem, threads);
-            several.offer(x, y, 0);
-            EXPECT_EQ(several.certificate().primal, one.certificate().primal);
-            EXPECT_EQ(several.certificate().dual, one.certificate().dual);
-            EXPECT_EQ(several.certificate().gap, one.certificate().gap);
-            EXPECT_EQ(copy(several.x()), copy(one.x()));
-            EXPECT_EQ(copy(several.y()), copy(one.y()));
-            EXPECT_EQ(copy(several.predictions()), copy(one.predictions()));
-        }
-    }
-}
-
 TEST(Certificate, IsZeroAtKnownOptima) {
     for (const KnownAnswer &known : known_answers()) {
         SCOPED_TRACE(known.name);

@@ -19,8 +19,6 @@
 
 namespace spdc {
 
-class Team;
-
 enum class Intercept {
     none,      // predictions are a'x
     free,      // a'x + x_d with x_d not penalised
@@ -63,12 +61,19 @@ class Problem {
     std::int64_t outputs() const noexcept { return outputs_; }
     Problem output(std::int64_t k) const;
 
+    /// The same problem on other data, for rows that stand for several rows of this one: row k of `matrix` has the target of row
+    /// like[k] here and stands for importance[k] rows; the columns have these penalty factors (empty: all 1).
+    Problem on(AnyMatrix matrix, std::span<const std::int32_t> like, std::vector<double> importance,
+               std::vector<double> penalty_factors) const;
+
     const AnyMatrix &matrix() const noexcept { return *matrix_; }
     const AnyLoss &loss() const noexcept { return loss_; }
     const AnyRegularizer &regularizer() const noexcept { return regularizer_; }
     Intercept intercept() const noexcept { return intercept_; }
     /// b_i as the loss sees them: -1/+1 in classification, where the larger label is +1.
     std::span<const double> targets() const noexcept { return targets_; }
+    /// The same as the data have them: labels or numbers.
+    std::span<const double> raw_targets() const noexcept { return raw_targets_; }
     /// w_i n / W, or empty when all rows weigh the same.
     std::span<const double> importance() const noexcept { return importance_; }
     double importance(std::int64_t i) const noexcept {
@@ -91,11 +96,11 @@ class Problem {
     std::span<const double> labels() const noexcept { return labels_; }
     std::span<const std::string> label_names() const noexcept { return label_names_; }
 
-    // The matrix's two products, intercept included; the same bits with a team of threads or without.
+    // The matrix's two products, intercept included.
     /// z_i = a_i'x
-    void predict(std::span<const double> x, std::span<double> z, Team *team = nullptr) const;
+    void predict(std::span<const double> x, std::span<double> z) const;
     /// u = (1/W) sum_i w_i y_i a_i
-    void combine(std::span<const double> y, std::span<double> u, Team *team = nullptr) const;
+    void combine(std::span<const double> y, std::span<double> u) const;
 
     /// Squared row norms |a_i|^2 of the data, without intercept and weight.
     std::vector<double> squared_row_norms() const;
@@ -123,7 +128,7 @@ class Problem {
     bool all_strongly_convex_ = false;
     bool needs_radius_ = false;
     std::vector<std::int64_t> kept_rows_;
-    std::vector<double> raw_targets_; // as in the data, rows of weight zero gone
+    std::vector<double> raw_targets_; // as in the data, rows of weight zero gone; empty when there is one output
     std::vector<double> targets_;
     std::vector<double> importance_;
     std::vector<double> factors_;

@@ -173,7 +173,7 @@ template <class L> class OwnersMethod final : public Method {
     std::atomic<std::int64_t> next_gram_ = 0;
     bool regroups_ = false, measures_gap_ = false;
     std::int64_t visits_at_start_ = 0, visits_at_gap_ = 0; // of the sweep, of the last estimate
-    double visited_since_full_ = 0, estimated_gap_ = infinity;
+    double visited_since_full_ = 0, estimated_gap_ = infinity, last_gap_ = 0;
 };
 
 /// Threads among which V owners can be shared evenly.
@@ -199,7 +199,8 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
     }
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
     const double largest = R_ / std::sqrt(lambda_ * static_cast<double>(n_) * gamma_);
-    rule_.emplace(largest, options.is_sdca ? std::optional<double>(largest) : options.omega);
+    const bool is_sdca = options.is_sdca || (!options.omega && largest <= 1.5);
+    rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : options.omega);
     start_duals();
     permutations_.resize(permutations);
     for (auto &permutation : permutations_) {
@@ -251,31 +252,11 @@ template <class L> void OwnersMethod<L>::fill_gram(Batches &batches, int thread)
     }
 }
 
+/// All start at 0, where u and the x that it implies are 0, too. Rows without entries never move.
 template <class L> void OwnersMethod<L>::start_duals() {
-    const double n = static_cast<double>(n_), start = logistic_start(R_, lambda_, n);
-    const double logit = std::log(start) - std::log1p(-start);
-    bool moves = false;
     for (std::size_t p = 0; p < y_.size(); ++p) {
-        if (norm2_[p] == 0) {
-            y_[p] = loss_.derivative(0, b_[p]); // never moves
-        } else if constexpr (std::is_same_v<L, Logistic>) {
-            y_[p] = -b_[p] * start;
-            dual_.t[p] = logit;
-            walk_.u0 += importance_[p] * y_[p] / n * column_;
-            moves = true;
-        }
+        if (norm2_[p] == 0) y_[p] = loss_.derivative(0, b_[p]);
     }
-    if (column_ != 0 && !free_intercept_) walk_.x0 = -walk_.u0 / lambda_;
-    if (!moves) return;
-    team_.run([&](int thread) {
-        each_owner(thread, [&](int owner) {
-            for (std::int32_t place = 0; place < n_; ++place) {
-                const double u = importance_[at(place)] * y_[at(place)] / n;
-                const ZU move{-u / lambda_, u}; // the x that y implies
-                rows_->add(owner, {&place, 1}, &move, zu(owner).data());
-            }
-        });
-    });
 }
 
 template <class L> void OwnersMethod<L>::set_steps() {
@@ -326,7 +307,10 @@ template <class L> void OwnersMethod<L>::end_sweep() {
         shrinking_.least = std::min(shrinking_.least, share.least);
     }
     if (measures_gap_) {
-        estimated_gap_ = young / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
+        // the rows were looked at as they were visited, on average half a sweep ago: their gap has gone on falling since
+        const double gap = young / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
+        estimated_gap_ = gap * std::sqrt(std::clamp(gap / last_gap_, 0.01, 1.0));
+        last_gap_ = gap;
         visits_at_gap_ = walk_.visits;
     }
     bool change = rule_->next(walk_.moved);
