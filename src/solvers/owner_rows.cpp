@@ -82,6 +82,7 @@ void OwnerRows::deal(std::span<const std::uint32_t> counts, Team &team) {
     });
     std::int64_t rank = 0;
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+        if (bucket == bucket_of(0)) width_ = (rank + owners_ - 1) / owners_; // features without entries come last
         for (auto &top : tops) rank += std::exchange(top[bucket], rank);
     }
     slots_.resize(at(d));
@@ -94,7 +95,6 @@ void OwnerRows::deal(std::span<const std::uint32_t> counts, Team &team) {
             slots_[at(j)] = static_cast<std::uint32_t>(round << bits_ | owner);
         }
     });
-    width_ = (d + owners_ - 1) / owners_;
 }
 
 template <class Matrix>

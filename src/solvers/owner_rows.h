@@ -38,7 +38,7 @@ class OwnerRows {
     OwnerRows(const AnyMatrix &matrix, std::span<const std::int32_t> order, int owners, Team &team);
 
     int owners() const noexcept { return owners_; }
-    /// Features of the owner that has most.
+    /// Features with entries of the owner that has most. Features without have slots beyond.
     std::int64_t width() const noexcept { return width_; }
     int owner_of(std::int64_t feature) const noexcept { return static_cast<int>(slots_[index(feature)] & mask()); }
     std::int64_t slot_of(std::int64_t feature) const noexcept { return slots_[index(feature)] >> bits_; }

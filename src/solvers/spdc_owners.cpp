@@ -559,7 +559,8 @@ template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vect
     const std::int64_t d = problem_.features();
     team_.for_each(chunks, [&](std::int64_t chunk) {
         for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
-            const ZU pair = zu_[at(rows_->owner_of(j) * rows_->width() + rows_->slot_of(j))];
+            const std::int64_t slot = rows_->slot_of(j);
+            const ZU pair = slot < rows_->width() ? zu(rows_->owner_of(j))[at(slot)] : ZU{};
             x[at(j)] = walk_.alpha * pair[0] + walk_.beta * pair[1];
         }
         for (std::int64_t p = n_ * chunk / chunks; p < n_ * (chunk + 1) / chunks; ++p) y[at(order_[at(p)])] = y_[at(p)];
