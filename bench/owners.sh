@@ -10,6 +10,7 @@ shift $(($# < 2 ? $# : 2))
 threads=("$@")
 [[ $# -gt 0 ]] || threads=(2 4 8 16)
 spdc=${SPDC:-build/release/spdc}
+[[ -x $spdc ]] || { echo "bench owners: no program $spdc; build it, or name one in SPDC" >&2; exit 1; }
 
 # seconds passes threads-used of the best run
 best() {
