@@ -221,6 +221,29 @@ Problem Problem::output(std::int64_t k) const {
     return single;
 }
 
+Problem Problem::on(AnyMatrix matrix, std::span<const std::int32_t> like, std::vector<double> importance,
+                    std::vector<double> penalty_factors) const {
+    Problem other = *this;
+    other.matrix_ = std::make_shared<AnyMatrix>(std::move(matrix));
+    other.data_rows_ = other.rows();
+    other.kept_rows_.clear();
+    other.raw_targets_.resize(like.size());
+    other.targets_.resize(like.size());
+    for (std::size_t k = 0; k < like.size(); ++k) {
+        other.raw_targets_[k] = raw_targets_[at(like[k])];
+        other.targets_[k] = targets_[at(like[k])];
+    }
+    const bool equal = std::all_of(importance.begin(), importance.end(), [&](double w) { return w == importance[0]; });
+    for (double &w : importance) w *= static_cast<double>(like.size()) / static_cast<double>(rows());
+    if (equal) importance.clear();
+    other.importance_ = std::move(importance);
+    other.free_.clear();
+    other.factors_.clear();
+    other.needs_radius_ = false;
+    other.set_regularizer(std::move(penalty_factors));
+    return other;
+}
+
 AnyRegularizer Problem::regularizer(std::int64_t j) const noexcept {
     if (j == features()) return intercept_ == Intercept::free ? AnyRegularizer(L2{0}) : regularizer_;
     return factors_.empty() ? regularizer_ : regularizer_.scaled(factors_[at(j)]);

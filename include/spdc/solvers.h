@@ -118,6 +118,21 @@ struct Newton {
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
+/// Newton's method with conjugate gradients, for l2 penalties, smooth losses and any number of features.
+struct NewtonCg {
+    static constexpr std::string_view name = "newton_cg";
+    static constexpr std::string_view help =
+        "Newton's method with conjugate gradients, for l2 penalties and smooth losses; columns may differ in size";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
+/// spdc_fast for the first digits, Newton-CG for the others where it is faster.
+struct Hybrid {
+    static constexpr std::string_view name = "hybrid";
+    static constexpr std::string_view help = "spdc_fast first, newton_cg from a gap of 1e-2 on, for l2 penalties";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
 /// Working sets with coordinate descent or prox-Newton steps inside: for weights that are mostly zero.
 struct WorkingSet {
     static constexpr std::string_view name = "working_set";
@@ -125,7 +140,7 @@ struct WorkingSet {
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
-using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca, Newton, WorkingSet>;
+using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca, Newton, NewtonCg, Hybrid, WorkingSet>;
 
 /// The names of all solvers, in the order of AnySolver.
 std::vector<std::string> solver_names();
@@ -133,12 +148,23 @@ std::vector<std::string> solver_names();
 /// The solver of that name with default options; an unknown name is an Error that lists the known ones.
 AnySolver make_solver(std::string_view name);
 
+/// Whether equal rows and proportional columns are merged, and empty ones left out, before a solver sees the problem.
+enum class Presolve {
+    automatic, // with the solver auto, where a sample says that it pays; prints as auto
+    on,        // whatever can be merged, for any solver
+    off,
+};
+
+std::string_view to_string(Presolve presolve);
+void parse(const std::string &name, Presolve &presolve);
+
 /// The rare things.
 struct SolveContext {
     Observer observer = {};                       // sees every certification
     const std::atomic<bool> *interrupt = nullptr; // set by a signal handler or another thread: stop soon
     std::uint64_t seed = 1;
     int threads = 1;
+    Presolve presolve = Presolve::automatic;
 };
 
 /// Solves the problem. Throws Error when the call is wrong; a run that ends badly is a Result that says so.

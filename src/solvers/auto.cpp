@@ -6,8 +6,6 @@
 
 namespace spdc {
 
-namespace {
-
 /// Passes over the data that spdc_fast is likely to need to a gap of 1e-6. 6 (1 + sqrt(kappa/n)/2) is what text needs; with many
 /// more rows than features it is some 8 times that, with more features than rows omega moves to SDCA's end and 60 are enough.
 double predicted_passes(const Problem &problem) {
@@ -19,6 +17,8 @@ double predicted_passes(const Problem &problem) {
     const double text = 6 * (1 + 0.5 * std::sqrt(mean / (problem.strong_convexity() * n * gamma)));
     return problem.rows() > problem.features() ? std::min(8 * text, 1e4) : std::min(text, 60.0);
 }
+
+namespace {
 
 /// Whether Newton's method is likely to be faster: some 12 iterations, each a pass that adds up products of pairs of entries and a
 /// Cholesky factor of the smaller side, against the passes of a stochastic method. In nanoseconds of one core.

@@ -43,7 +43,7 @@ class FusedNewton final : public Method {
     void aim(double tolerance) override { tolerance_ = tolerance; }
     bool has_point() const override { return promising_ || is_exhausted_ || full_passes_ >= 20; }
     bool exhausted() const override { return is_exhausted_; }
-    void certified(const Certifier &) override { tolerance_ *= 0.5; } // the estimate was too kind
+    void certified(const Found &) override { tolerance_ *= 0.5; } // the estimate was too kind
     int threads() const override { return rows_.threads(); }
 
   private:

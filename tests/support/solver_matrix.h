@@ -100,14 +100,18 @@ inline std::vector<Refusal> allowed_refusals() {
         if (penalty.name != "l2") {
             refusals.push_back({"spdc_fast", "", penalty.name, "needs an l2 penalty"});
             refusals.push_back({"sdca", "", penalty.name, "needs an l2 penalty"});
+            refusals.push_back({"hybrid", "", penalty.name, "needs an l2 penalty"});
         }
         if (is_l2 || penalty.name == "none") {
             refusals.push_back({"working_set", "", penalty.name, "needs an l1 penalty or bounds"});
         } else {
             refusals.push_back({"newton", "", penalty.name, "needs an l2 penalty"});
+            refusals.push_back({"newton_cg", "", penalty.name, "needs an l2 penalty"});
         }
     }
     for (const char *loss : {"hinge", "absolute", "epsilon_insensitive", "quantile"}) {
+        refusals.push_back({"newton_cg", loss, "", "needs a loss without kinks"});
+        refusals.push_back({"hybrid", loss, "", "needs a loss without kinks"});
         for (const char *penalty : {"box and l2", "box alone", "non-negative alone"}) {
             refusals.push_back({"working_set", loss, penalty, "needs an l1 penalty where the loss has kinks"});
         }

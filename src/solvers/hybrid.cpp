@@ -1,0 +1,118 @@
+// spdc_fast until the gap is small, Newton-CG for the rest.
+//
+// At small l2 a stochastic method gets to a gap of 1e-2 in few passes and then takes many for every further digit; a Newton step from
+// there is nearly exact. Which of the two is faster for the rest depends on the data, so the rest is left to Newton-CG for at most
+// 1.5 times the passes that spdc_fast would need by the decay of its gap; if that was not enough, spdc_fast goes on from where it was.
+#include "methods.h"
+#include "newton_cg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace spdc {
+
+namespace {
+
+class HybridMethod final : public Method {
+  public:
+    HybridMethod(const Problem &problem, const SolveContext &context)
+        : problem_(problem), context_(context), fast_(make_method(problem, SpdcFast{}, context)) {}
+
+    void advance(double passes) override;
+    double passes() const override { return fast_->passes() + spent_ + (newton_ ? newton_->passes() : 0); }
+    void point(std::vector<double> &x, std::vector<double> &y) override { current().point(x, y); }
+    void aim(double tolerance) override { tolerance_ = tolerance; }
+    void certified(const Found &found) override;
+    double estimated_gap() const override { return current().estimated_gap(); }
+    double omega() const override { return current().omega(); }
+    std::vector<OmegaChange> take_omega_changes() override { return fast_->take_omega_changes(); }
+    std::int64_t coordinates_touched() const override { return fast_->coordinates_touched(); }
+    int threads() const override { return threads_; }
+
+  private:
+    Method &current() const { return newton_ ? *newton_ : *fast_; }
+    bool is_time_for_newton();
+    void start_newton();
+    void give_up_newton();
+
+    const Problem &problem_;
+    const SolveContext context_;
+    std::unique_ptr<Method> fast_, newton_;
+    struct Sweep {
+        double passes, gap;
+    };
+    std::vector<Sweep> history_; // of spdc_fast's own estimates
+    double primal_ = infinity, tolerance_ = 1e-4;
+    double spent_ = 0, budget_ = 0; // passes: of Newton-CG in vain and of looks at P; what Newton-CG may take
+    bool has_looked_ = false, gave_up_ = false;
+    int threads_ = 1;
+};
+
+void HybridMethod::advance(double passes) {
+    current().advance(passes);
+    threads_ = std::max(threads_, current().threads());
+    if (newton_) {
+        const bool is_done = newton_->estimated_gap() <= tolerance_ * primal_;
+        if (newton_->exhausted() || (newton_->passes() > budget_ && !is_done)) give_up_newton();
+    } else if (!gave_up_ && is_time_for_newton()) {
+        start_newton();
+    }
+}
+
+/// At the end of a sweep that has brought the gap to 1e-2, if the rest is long enough for Newton-CG to win: it needs some 20 passes.
+bool HybridMethod::is_time_for_newton() {
+    constexpr double near_enough = 1e-2, long_enough = 20, patience = 1.5;
+    const Sweep now{fast_->passes(), fast_->estimated_gap()};
+    if (!std::isfinite(now.gap) || (!history_.empty() && history_.back().gap == now.gap)) return false;
+    history_.push_back(now);
+    if (!(now.gap <= near_enough * primal_)) return false; // P only falls: no need to look
+    if (!has_looked_) {
+        std::vector<double> x, y;
+        fast_->point(x, y);
+        primal_ = std::fabs(problem_.primal(x));
+        spent_ += 0.5;
+        has_looked_ = now.gap <= near_enough * primal_; // from here on P is known well enough
+    }
+    if (!has_looked_) return false;
+    const auto half = std::find_if(history_.begin(), history_.end(),
+                                   [&](const Sweep &sweep) { return sweep.passes >= 0.5 * now.passes; });
+    const double rate = std::log(half->gap / now.gap) / (now.passes - half->passes);
+    const double left = std::log(now.gap / (tolerance_ * primal_)) / std::max(rate, 1e-6);
+    budget_ = patience * left;
+    return left > long_enough;
+}
+
+void HybridMethod::start_newton() {
+    std::vector<double> x, y;
+    fast_->point(x, y);
+    newton_ = make_newton_cg(problem_, x, context_);
+    newton_->aim(tolerance_);
+}
+
+void HybridMethod::give_up_newton() {
+    spent_ += newton_->passes();
+    newton_.reset();
+    gave_up_ = true;
+}
+
+void HybridMethod::certified(const Found &found) {
+    primal_ = std::min(primal_, std::fabs(found.certificate.primal));
+    current().certified(found);
+}
+
+} // namespace
+
+std::unique_ptr<Method> make_method(const Problem &problem, const Hybrid &options, const SolveContext &context) {
+    check_newton_cg(problem, options.name);
+    if (problem.strong_convexity() == 0 || !problem.penalty_factors().empty()) {
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {} needs an l2 penalty, the same for every feature; the solver newton_cg takes "
+                         "different ones",
+                         options.name));
+    }
+    return std::make_unique<HybridMethod>(problem, context);
+}
+
+} // namespace spdc
