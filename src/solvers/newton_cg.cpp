@@ -371,13 +371,15 @@ void skip_smallest(std::span<double> h, double share) {
     for (double &v : h) v = bin(v) < first ? 0 : v;
 }
 
+bool is_smooth(const AnyLoss &loss) { return loss.gamma() > 0 || std::isinf(loss.lipschitz()); }
+
 void check_newton_cg(const Problem &problem, std::string_view solver) {
     if (!std::holds_alternative<L2>(problem.regularizer().variant())) {
         fail(ErrorKind::unsupported,
              fmt::format("solver {} needs an l2 penalty without l1 or bounds; the solver spdc takes any penalty",
                          solver));
     }
-    if (problem.loss().gamma() == 0 && std::isfinite(problem.loss().lipschitz())) {
+    if (!is_smooth(problem.loss())) {
         fail(ErrorKind::unsupported,
              fmt::format("solver {} needs a loss without kinks, and {} has one; the solvers spdc_fast and spdc take it",
                          solver, problem.loss().name()));
