@@ -191,6 +191,11 @@ void add_run_options(CommandLine &line, TrainArguments &train) {
                 [&train](const std::string &text) {
                     train.threads = static_cast<int>(parse_integer("threads", text, 1, 4096));
                 });
+    line.option(
+        "--presolve", "WHEN",
+        "merge equal rows and proportional columns: auto (with --solver auto, where it pays), on or off (default "
+        "auto)",
+        [&train](const std::string &text) { parse(text, train.presolve); });
     line.option("--seed", "N", "seed of all random choices (default 1)", [&train](const std::string &text) {
         const std::int64_t most = std::numeric_limits<std::int64_t>::max();
         train.seed = static_cast<std::uint64_t>(parse_integer("seed", text, 0, most));

@@ -36,6 +36,7 @@ struct TrainArguments {
     Stopping stopping;
     std::uint64_t seed = 1;
     int threads = 1;
+    Presolve presolve = Presolve::automatic;
     std::string trace, dual; // files, or empty
     bool json = false, quiet = false, best_effort = false;
 };

@@ -155,6 +155,7 @@ Result run_solver(const TrainArguments &train, const Problem &problem) {
     SolveContext context;
     context.seed = train.seed;
     context.threads = train.threads;
+    context.presolve = train.presolve;
     context.interrupt = &interrupted;
     context.observer = [&](const TracePoint &point) {
         if (progress) progress->show(point);

@@ -1,9 +1,12 @@
 #include "spdc/certificate.h"
 
 #include "free_coordinates.h"
+#include "huge_pages.h"
+#include "products.h"
 #include "sum.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -11,32 +14,84 @@ namespace spdc {
 
 namespace {
 
+using Vector = std::vector<double, HugePageAllocator<double>>;
+
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Calls visit(j, g_j) with the concrete type of g_j for every coordinate.
-template <class Visit> void each_regularizer(const Problem &problem, Visit &&visit) {
+/// Calls visit(j, g_j) with the concrete type of g_j for the coordinates [begin, end).
+template <class Visit>
+void each_regularizer(const Problem &problem, std::size_t begin, std::size_t end, Visit &&visit) {
     const auto factors = problem.penalty_factors();
+    const std::size_t features = at(problem.features());
     std::visit(
         [&](const auto &g) {
-            for (std::int64_t j = 0; j < problem.features(); ++j) {
-                visit(j, factors.empty() ? g : g.scaled(factors[at(j)]));
+            const std::size_t last = std::min(end, features);
+            if (factors.empty()) {
+                for (std::size_t j = begin; j < last; ++j) visit(j, g);
+            } else {
+                for (std::size_t j = begin; j < last; ++j) visit(j, g.scaled(factors[j]));
             }
-            if (problem.intercept() == Intercept::penalized) visit(problem.features(), g);
+            if (end > features && problem.intercept() == Intercept::penalized) visit(features, g);
         },
         problem.regularizer().variant());
-    if (problem.intercept() == Intercept::free) visit(problem.features(), L2{0});
+    if (end > features && problem.intercept() == Intercept::free) visit(features, L2{0});
 }
 
-/// Calls visit(i, loss, b_i, importance_i) with the concrete loss for every row: one dispatch, not one per row.
-template <class Visit> void each_row(const Problem &problem, Visit &&visit) {
+template <class Visit> void each_regularizer(const Problem &problem, Visit &&visit) {
+    each_regularizer(problem, 0, at(problem.dimension()), visit);
+}
+
+/// Calls visit(i, loss, b_i, importance_i) with the concrete loss for the rows [begin, end): one dispatch, not one per row.
+template <class Visit> void each_row(const Problem &problem, std::size_t begin, std::size_t end, Visit &&visit) {
     const auto targets = problem.targets();
     std::visit(
         [&](const auto &loss) {
-            for (std::size_t i = 0; i < targets.size(); ++i) {
+            for (std::size_t i = begin; i < end; ++i) {
                 visit(i, loss, targets[i], problem.importance(static_cast<std::int64_t>(i)));
             }
         },
         problem.loss().variant());
+}
+
+/// N sums at a time. Terms are added 64 at a time before rounding is carried: 1e-14 of their size at most.
+template <std::size_t N> struct Sums {
+    std::array<Sum, N> sums;
+    void add(const std::array<double, N> &terms) {
+        for (std::size_t k = 0; k < N; ++k) sums[k].add(terms[k]);
+    }
+    void add(const Sums &other) {
+        for (std::size_t k = 0; k < N; ++k) sums[k].add(other.sums[k]);
+    }
+    double operator[](std::size_t k) const { return sums[k].value(); }
+};
+
+/// Adds up what each(begin, end, terms) adds to its N terms over [0, count).
+template <std::size_t N, class Each> Sums<N> sum_of(Team &team, std::size_t count, double work, Each &&each) {
+    constexpr std::size_t block = 64;
+    return sum_chunks<Sums<N>>(team, count, work, [&](std::size_t begin, std::size_t end, Sums<N> &sums) {
+        for (; begin < end; begin += block) {
+            std::array<double, N> terms{};
+            each(begin, std::min(begin + block, end), terms);
+            sums.add(terms);
+        }
+    });
+}
+
+/// term(i, loss, b_i, importance_i, terms) for all rows.
+template <std::size_t N, class Term> Sums<N> sum_of_rows(const Problem &problem, Team &team, Term &&term) {
+    const std::size_t n = at(problem.rows());
+    return sum_of<N>(team, n, 10 * static_cast<double>(n), [&](std::size_t begin, std::size_t end, auto &terms) {
+        each_row(problem, begin, end,
+                 [&](std::size_t i, const auto &loss, double b, double weight) { term(i, loss, b, weight, terms); });
+    });
+}
+
+/// term(j, g_j, terms) for all coordinates.
+template <std::size_t N, class Term> Sums<N> sum_of_coordinates(const Problem &problem, Team &team, Term &&term) {
+    const std::size_t d = at(problem.dimension());
+    return sum_of<N>(team, d, 2 * static_cast<double>(d), [&](std::size_t begin, std::size_t end, auto &terms) {
+        each_regularizer(problem, begin, end, [&](std::size_t j, const auto &g) { term(j, g, terms); });
+    });
 }
 
 /// Half-width of the range of a coordinate that nothing penalises, within which the dual bound is claimed.
@@ -70,211 +125,307 @@ double feasible_scale(const Interval &domain, double w, double limit) {
     return limit;
 }
 
+/// Whether to try something that may help: after k failures in a row only at every 2^k-th chance.
+class Luck {
+  public:
+    bool is_due() noexcept { return waiting_ == 0 || --waiting_ == 0; }
+    void tell(bool helped) noexcept {
+        failures_ = helped ? 0 : std::min(failures_ + 1, 20);
+        waiting_ = helped ? 0 : 1 << failures_;
+    }
+
+  private:
+    int failures_ = 0, waiting_ = 0;
+};
+
 } // namespace
 
-Certifier::Certifier(const Problem &problem) : problem_(problem), x_(at(problem.dimension()), 0.0) {}
+class Certifier::Points {
+  public:
+    Points(const Problem &problem, int threads) : problem_(problem), team_(threads), x_(at(problem.dimension()), 0.0) {}
 
-const Certificate &Certifier::offer(std::span<const double> x, std::span<const double> y, double good_enough) {
-    PrimalPoint primal{{x.begin(), x.end()}, std::vector<double>(at(problem_.rows())), infinity};
-    problem_.predict(primal.x, primal.z);
-    offer_primal(primal);
+    void offer(std::span<const double> x, std::span<const double> y, double good_enough);
+    bool has_no_minimizer() const;
 
-    DualPoint dual{{y.begin(), y.end()}, std::vector<double>(at(problem_.dimension())), -infinity};
-    offer_dual(dual);
-    measure();
-    if (certificate_.relative_gap <= good_enough) return certificate_;
+    const Certificate &certificate() const { return certificate_; }
+    std::span<const double> x() const { return x_; }
+    std::span<const double> y() const { return y_; }
+    std::span<const double> z() const { return z_; }
 
-    if (problem_.strong_convexity() > 0) { // the primal point that y implies: x_j = argmax -u_j x - g_j(x)
-        primal.x.assign(x.begin(), x.end());
-        each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-            if (g.strong_convexity() > 0) primal.x[at(j)] = g.maximizer(-dual.u[at(j)]);
-        });
-        problem_.predict(primal.x, primal.z);
-        offer_primal(primal);
+  private:
+    using Reals = std::span<const double>;
+    /// P, D and the two parts of the gap.
+    struct Values {
+        double primal, dual, rows, coordinates;
+    };
+    Values evaluate(Reals x, Reals z, Reals y, Reals u);
+    bool settle(const Reals *x, bool new_dual);
+    void set_certificate();
+
+    Reals take_intercept(Reals x);
+    bool try_implied_primal();
+    bool try_implied_dual();
+
+    void make_feasible();
+    double best_scale(double limit);
+    double primal_value(Reals x, Reals z);
+    double dual_value(double scale);
+
+    const Problem &problem_;
+    mutable Team team_;
+    Vector x_, z_, y_, u_;                 // the best
+    Vector new_x_, new_z_, new_y_, new_u_; // what is tried; an offered x stays where it is
+    Values best_{infinity, -infinity, infinity, infinity};
+    Luck primal_luck_, dual_luck_;
+    Certificate certificate_;
+};
+
+void Certifier::Points::offer(Reals x, Reals y, double good_enough) {
+    new_z_.resize(at(problem_.rows()));
+    new_u_.resize(at(problem_.dimension()));
+    predict(problem_, x, new_z_, team_);
+    if (problem_.intercept() == Intercept::free) x = take_intercept(x);
+    new_y_.assign(y.begin(), y.end());
+    make_feasible();
+    const bool one_by_one = problem_.needs_radius() && !y_.empty(); // the radius follows x, and D the radius
+    bool is_better = settle(&x, !one_by_one);
+    if (one_by_one) is_better = settle(nullptr, true) || is_better;
+    set_certificate();
+    if (!is_better || certificate_.relative_gap <= good_enough) return;
+    // an implied point ends one part of the gap and may make the other larger
+    const bool primal = best_.coordinates > best_.rows;
+    if (primal && problem_.strong_convexity() == 0) return;
+    Luck &luck = primal ? primal_luck_ : dual_luck_;
+    if (!luck.is_due()) return;
+    luck.tell(primal ? try_implied_primal() : try_implied_dual());
+    set_certificate();
+}
+
+/// Keeps what is better than the best so far, of the point x with new_z_ and of new_y_ with new_u_. The first points are kept whatever
+/// they are; NaN never wins.
+bool Certifier::Points::settle(const Reals *x, bool new_dual) {
+    const bool first = y_.empty();
+    const Values values = evaluate(x ? *x : Reals(x_), x ? new_z_ : z_, new_dual ? new_y_ : y_, new_dual ? new_u_ : u_);
+    const bool primal_wins = x && (first || values.primal < best_.primal);
+    const bool dual_wins = new_dual && (first || values.dual > best_.dual);
+    if (primal_wins) {
+        if (x->data() == new_x_.data()) {
+            std::swap(x_, new_x_);
+        } else {
+            std::copy(x->begin(), x->end(), x_.begin());
+        }
+        std::swap(z_, new_z_);
+        new_z_.resize(z_.size());
     }
-    // the dual point that the best x implies, unless it is the one offered
-    bool is_new = false;
-    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double) {
-        dual.y[i] = loss.derivative(z_[i], b);
-        is_new = is_new || dual.y[i] != y[i];
+    if (dual_wins) {
+        std::swap(y_, new_y_);
+        std::swap(u_, new_u_);
+        new_y_.resize(y_.size());
+        new_u_.resize(u_.size());
+    }
+    if (!primal_wins && !dual_wins) return false;
+    const bool all_win = primal_wins == (x != nullptr) && dual_wins == new_dual;
+    best_ = all_win ? values : evaluate(x_, z_, y_, u_);
+    if (std::isnan(best_.primal)) best_.primal = infinity;
+    if (std::isnan(best_.dual)) best_.dual = -infinity;
+    return true;
+}
+
+// gap = (1/n) sum_i [phi(z_i) + phi*(y_i) - y_i z_i] + sum_j [g(x_j) + g*(-u_j) + u_j x_j]; both kinds of term are >= 0.
+Certifier::Points::Values Certifier::Points::evaluate(Reals x, Reals z, Reals y, Reals u) {
+    const auto rows =
+        sum_of_rows<3>(problem_, team_, [&](std::size_t i, const auto &loss, double b, double weight, auto &terms) {
+            const double value = loss.value(z[i], b), conjugate = loss.conjugate(y[i], b);
+            terms[0] += weight * value;
+            terms[1] += weight * conjugate;
+            terms[2] += weight * std::max(value + conjugate - y[i] * z[i], 0.0);
+        });
+    const auto coordinates = sum_of_coordinates<3>(problem_, team_, [&](std::size_t j, const auto &g, auto &terms) {
+        const double w = -u[j], conjugate = conjugate_within(g, w, x[j]);
+        terms[0] += g.value(x[j]);
+        terms[1] += conjugate;
+        terms[2] += is_unpenalised_side(g.conjugate_domain(), w) ? std::max(g.value(x[j]) + conjugate - w * x[j], 0.0)
+                                                                 : g.fenchel_young(x[j], w);
     });
-    if (is_new) offer_dual(dual);
-    measure();
-    return certificate_;
+    const double n = static_cast<double>(problem_.rows());
+    return {rows[0] / n + coordinates[0], 0.0 - rows[1] / n - coordinates[1], // never -0
+            rows[2] / n, coordinates[2]};
 }
 
-void Certifier::offer_primal(PrimalPoint &candidate) {
-    if (problem_.intercept() == Intercept::free) improve_intercept(candidate);
-    candidate.value = primal_value(candidate);
-    if (!z_.empty() && !(candidate.value < primal_)) return; // the first point is kept whatever it is; NaN never wins
-    primal_ = std::isnan(candidate.value) ? infinity : candidate.value;
-    x_ = candidate.x;
-    z_ = candidate.z;
+void Certifier::Points::set_certificate() {
+    certificate_.primal = best_.primal;
+    certificate_.dual = best_.dual;
+    certificate_.gap = best_.rows + best_.coordinates;
+    const double size = std::max(std::fabs(certificate_.primal), std::fabs(certificate_.dual));
+    certificate_.relative_gap = certificate_.gap == 0 ? 0 : certificate_.gap / size;
+    if (std::isnan(certificate_.relative_gap)) certificate_.relative_gap = infinity;
+    if (!problem_.needs_radius()) return;
+    certificate_.radius = infinity;
+    each_regularizer(problem_, [&](std::size_t j, const auto &g) {
+        const Interval domain = g.conjugate_domain();
+        if (domain.lower == 0 || domain.upper == 0) {
+            certificate_.radius = std::min(certificate_.radius, radius_of(x_[j]));
+        }
+    });
 }
 
-void Certifier::offer_dual(DualPoint &candidate) {
-    make_feasible(candidate);
-    candidate.value = dual_value(candidate, 1);
-    // the radius follows x: an old bound that held for smaller x only must not keep a new one out
-    if (!y_.empty() && problem_.needs_radius()) dual_ = dual_value({y_, u_, dual_}, 1);
-    if (!y_.empty() && !(candidate.value > dual_)) return;
-    dual_ = std::isnan(candidate.value) ? -infinity : candidate.value;
-    y_ = candidate.y;
-    u_ = candidate.u;
+/// x with the best intercept, new_z_ moved along.
+Certifier::Points::Reals Certifier::Points::take_intercept(Reals x) {
+    const double shift = best_shift(problem_, new_z_, team_), before = primal_value(x, new_z_);
+    new_x_.assign(x.begin(), x.end());
+    new_x_.back() += shift;
+    for (double &z : new_z_) z += shift;
+    if (primal_value(new_x_, new_z_) <= before) return new_x_;
+    for (double &z : new_z_) z -= shift;
+    return x;
 }
 
-void Certifier::improve_intercept(PrimalPoint &point) const {
-    const double shift = best_shift(problem_, point.z);
-    const double before = primal_value(point);
-    point.x.back() += shift;
-    for (double &z : point.z) z += shift;
-    if (primal_value(point) <= before) return;
-    point.x.back() -= shift;
-    for (double &z : point.z) z -= shift;
+/// x_j = argmax -u_j x - g_j(x)
+bool Certifier::Points::try_implied_primal() {
+    new_x_.assign(x_.begin(), x_.end());
+    each_regularizer(problem_, [&](std::size_t j, const auto &g) {
+        if (g.strong_convexity() > 0) new_x_[j] = g.maximizer(-u_[j]);
+    });
+    predict(problem_, new_x_, new_z_, team_);
+    Reals x = new_x_;
+    if (problem_.intercept() == Intercept::free) x = take_intercept(x);
+    return settle(&x, false);
+}
+
+/// y_i = phi'(z_i)
+bool Certifier::Points::try_implied_dual() {
+    bool is_new = false;
+    each_row(problem_, 0, z_.size(), [&](std::size_t i, const auto &loss, double b, double) {
+        new_y_[i] = loss.derivative(z_[i], b);
+        is_new = is_new || new_y_[i] != y_[i];
+    });
+    if (!is_new) return false;
+    make_feasible();
+    return settle(nullptr, true);
 }
 
 // Clip, balance the free coordinates, then scale towards 0, which every loss allows, until u lies in the domain of g*. Where
 // scaling matters (l1 without l2) the best factor is searched: D is concave along the ray.
-void Certifier::make_feasible(DualPoint &point) const {
-    each_row(problem_,
-             [&](std::size_t i, const auto &loss, double b, double) { point.y[i] = loss.domain(b).clip(point.y[i]); });
-    balance_dual(problem_, point.y);
-    problem_.combine(point.y, point.u);
+void Certifier::Points::make_feasible() {
+    each_row(problem_, 0, new_y_.size(),
+             [&](std::size_t i, const auto &loss, double b, double) { new_y_[i] = loss.domain(b).clip(new_y_[i]); });
+    balance_dual(problem_, new_y_, team_);
+    combine(problem_, new_y_, new_u_, team_);
+    if (problem_.is_strongly_convex()) return; // u may be anything
     double limit = 2;
     bool has_interval = false;
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
+    each_regularizer(problem_, [&](std::size_t j, const auto &g) {
         const Interval domain = g.conjugate_domain();
         if (domain.lower == -infinity && domain.upper == infinity) return;
         has_interval = has_interval || domain.upper > 0 || domain.lower < 0;
-        limit = feasible_scale(domain, -point.u[at(j)], limit);
+        limit = feasible_scale(domain, -new_u_[j], limit);
     });
     if (!has_interval) return;
-    const double best = best_scale(point, limit * (1 - 4e-16)); // the product s u_j may round up
-    for (double &v : point.y) v *= best;
-    for (double &v : point.u) v *= best;
+    const double best = best_scale(limit * (1 - 4e-16)); // the product s u_j may round up
+    for (double &v : new_y_) v *= best;
+    for (double &v : new_u_) v *= best;
 }
 
 // The best s in [0, limit] to 1e-3 of limit. Iterates tend to s = 1 or to the limit: where D falls from there to both sides, one
 // of the two is the answer, and three values of D instead of sixteen tell.
-double Certifier::best_scale(const DualPoint &point, double limit) const {
+double Certifier::Points::best_scale(double limit) {
     const double likely = std::min(1.0, limit), step = 1e-3 * limit;
-    const double at_likely = dual_value(point, likely);
-    const bool falls_below = dual_value(point, likely - step) <= at_likely;
-    if (falls_below && likely + step >= limit) return dual_value(point, limit) > at_likely ? limit : likely;
-    const bool falls_above = falls_below && dual_value(point, likely + step) <= at_likely;
+    const double at_likely = dual_value(likely);
+    const bool falls_below = dual_value(likely - step) <= at_likely;
+    if (falls_below && likely + step >= limit) return dual_value(limit) > at_likely ? limit : likely;
+    const bool falls_above = falls_below && dual_value(likely + step) <= at_likely;
     if (falls_above && at_likely > -infinity) return likely;
     double low = falls_below ? likely : 0, high = falls_below ? limit : likely;
     const double ratio = std::numbers::phi - 1;
     double left = high - ratio * (high - low), right = low + ratio * (high - low);
-    double at_left = dual_value(point, left), at_right = dual_value(point, right);
+    double at_left = dual_value(left), at_right = dual_value(right);
     while (high - low > step) {
         if (at_left > at_right || at_right == -infinity) {
             high = right;
             right = left;
             at_right = at_left;
             left = high - ratio * (high - low);
-            at_left = dual_value(point, left);
+            at_left = dual_value(left);
         } else {
             low = left;
             left = right;
             at_left = at_right;
             right = low + ratio * (high - low);
-            at_right = dual_value(point, right);
+            at_right = dual_value(right);
         }
     }
-    double best = 0.5 * (low + high), at_best = dual_value(point, best);
+    double best = 0.5 * (low + high), at_best = dual_value(best);
     for (const double end : {likely, limit}) {
-        const double at_end = end == likely ? at_likely : dual_value(point, end);
+        const double at_end = end == likely ? at_likely : dual_value(end);
         if (at_end > at_best) best = end, at_best = at_end;
     }
     return best;
 }
 
-double Certifier::primal_value(const PrimalPoint &point) const {
-    Sum losses, penalty;
-    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double weight) {
-        losses.add(weight * loss.value(point.z[i], b));
-    });
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        if (point.x[at(j)] != 0) penalty.add(g.value(point.x[at(j)])); // g(0) = 0
-    });
-    return losses.value() / static_cast<double>(problem_.rows()) + penalty.value();
+double Certifier::Points::primal_value(Reals x, Reals z) {
+    const auto losses =
+        sum_of_rows<1>(problem_, team_, [&](std::size_t i, const auto &loss, double b, double weight, auto &terms) {
+            terms[0] += weight * loss.value(z[i], b);
+        });
+    const auto penalty = sum_of_coordinates<1>(
+        problem_, team_, [&](std::size_t j, const auto &g, auto &terms) { terms[0] += g.value(x[j]); });
+    return losses[0] / static_cast<double>(problem_.rows()) + penalty[0];
 }
 
-double Certifier::dual_value(const DualPoint &point, double scale) const {
-    Sum losses, penalty;
-    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double weight) {
-        losses.add(weight * loss.conjugate(scale * point.y[i], b));
+/// D at scale times new_y_.
+double Certifier::Points::dual_value(double scale) {
+    const auto losses =
+        sum_of_rows<1>(problem_, team_, [&](std::size_t i, const auto &loss, double b, double weight, auto &terms) {
+            terms[0] += weight * loss.conjugate(scale * new_y_[i], b);
+        });
+    const auto support = sum_of_coordinates<1>(problem_, team_, [&](std::size_t j, const auto &g, auto &terms) {
+        terms[0] += conjugate_within(g, -scale * new_u_[j], x_[j]);
     });
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        const double conjugate = conjugate_within(g, -scale * point.u[at(j)], x_[at(j)]);
-        if (conjugate != 0) penalty.add(conjugate);
-    });
-    return -losses.value() / static_cast<double>(problem_.rows()) - penalty.value();
+    return -losses[0] / static_cast<double>(problem_.rows()) - support[0];
 }
 
-// gap = (1/n) sum_i [phi(z_i) + phi*(y_i) - y_i z_i] + sum_j [g(x_j) + g*(-u_j) + u_j x_j]; both kinds of term are >= 0.
-void Certifier::measure() {
-    Sum rows, coordinates, losses, conjugates, penalty, support;
-    each_row(problem_, [&](std::size_t i, const auto &loss, double b, double weight) {
-        const double value = loss.value(z_[i], b), conjugate = loss.conjugate(y_[i], b);
-        losses.add(weight * value);
-        conjugates.add(weight * conjugate);
-        rows.add(weight * std::max(value + conjugate - y_[i] * z_[i], 0.0));
-    });
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        const double x = x_[at(j)], w = -u_[at(j)];
-        const double conjugate = conjugate_within(g, w, x);
-        if (x == 0 && conjugate == 0) return; // all terms are 0
-        penalty.add(g.value(x));
-        support.add(conjugate);
-        coordinates.add(is_unpenalised_side(g.conjugate_domain(), w) ? std::max(g.value(x) + conjugate - w * x, 0.0)
-                                                                     : g.fenchel_young(x, w));
-    });
-    const double n = static_cast<double>(problem_.rows());
-    certificate_.primal = losses.value() / n + penalty.value();
-    certificate_.dual = 0.0 - conjugates.value() / n - support.value(); // never -0
-    certificate_.gap = rows.value() / n + coordinates.value();
-    const double size = std::max(std::fabs(certificate_.primal), std::fabs(certificate_.dual));
-    certificate_.relative_gap = certificate_.gap == 0 ? 0 : certificate_.gap / size;
-    if (std::isnan(certificate_.relative_gap)) certificate_.relative_gap = infinity;
-    if (!problem_.needs_radius()) return;
-    certificate_.radius = infinity;
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        const Interval domain = g.conjugate_domain();
-        if (domain.lower == 0 || domain.upper == 0) {
-            certificate_.radius = std::min(certificate_.radius, radius_of(x_[at(j)]));
-        }
-    });
-}
-
-bool Certifier::has_no_minimizer() const {
+bool Certifier::Points::has_no_minimizer() const {
     if (!problem_.needs_radius()) return false;
-    std::vector<double> direction(x_.size(), 0.0), moved(at(problem_.rows()));
+    Vector direction(x_.size(), 0.0), moved(at(problem_.rows()));
     bool moves = false;
-    each_regularizer(problem_, [&](std::int64_t j, const auto &g) {
-        if (x_[at(j)] == 0 || g.value(1e9 * x_[at(j)]) != 0) return; // a move in j is paid for, sooner or later
-        direction[at(j)] = x_[at(j)];
+    each_regularizer(problem_, [&](std::size_t j, const auto &g) {
+        if (x_[j] == 0 || g.value(1e9 * x_[j]) != 0) return; // a move in j is paid for, sooner or later
+        direction[j] = x_[j];
         moves = true;
     });
     if (!moves) return false;
-    problem_.predict(direction, moved);
+    predict(problem_, direction, moved, team_);
     bool falls = false;
-    for (std::int64_t i = 0; i < problem_.rows(); ++i) {
-        const int sign = problem_.loss().recession(moved[at(i)], problem_.targets()[at(i)]);
+    for (std::size_t i = 0; i < moved.size(); ++i) {
+        const int sign = problem_.loss().recession(moved[i], problem_.targets()[i]);
         if (sign > 0) return false;
         falls = falls || sign < 0;
     }
     return falls;
 }
 
+Certifier::Certifier(const Problem &problem, int threads) : points_(std::make_unique<Points>(problem, threads)) {}
+Certifier::~Certifier() = default;
+
+const Certificate &Certifier::offer(std::span<const double> x, std::span<const double> y, double good_enough) {
+    points_->offer(x, y, good_enough);
+    return points_->certificate();
+}
+
+const Certificate &Certifier::certificate() const noexcept { return points_->certificate(); }
+std::span<const double> Certifier::x() const noexcept { return points_->x(); }
+std::span<const double> Certifier::y() const noexcept { return points_->y(); }
+std::span<const double> Certifier::predictions() const noexcept { return points_->z(); }
+bool Certifier::has_no_minimizer() const { return points_->has_no_minimizer(); }
+
 double l1_max(const Problem &problem) {
+    Team alone(1);
     std::vector<double> z(at(problem.rows()), 0.0), y(at(problem.rows())), u(at(problem.dimension()));
-    const double constant = problem.intercept() == Intercept::free ? best_shift(problem, z) : 0.0;
+    const double constant = problem.intercept() == Intercept::free ? best_shift(problem, z, alone) : 0.0;
     for (std::int64_t i = 0; i < problem.rows(); ++i) {
         y[at(i)] = problem.loss().derivative(constant, problem.targets()[at(i)]);
     }
-    if (problem.intercept() == Intercept::free) balance_dual(problem, y);
+    if (problem.intercept() == Intercept::free) balance_dual(problem, y, alone);
     problem.combine(y, u);
     double largest = 0;
     for (std::int64_t j = 0; j < problem.features(); ++j) {

@@ -115,6 +115,8 @@ void Driver::certify(Method &method) {
     method.point(x_, y_);
     usable_ = is_finite(x_) && is_finite(y_) && (trace_.empty() || !is_diverging(x_, certifier_.x()));
     if (usable_) certifier_.offer(x_, y_, stopping_.tolerance);
+    const double guess = method.estimated_gap();
+    if (0 < guess && guess < infinity) guess_error_ = std::clamp(certifier_.certificate().gap / guess, 0.2, 10.0);
     outcome_.passes = passes_before_ + method.passes();
     outcome_.seconds_certifying += clock_.seconds() - start;
     record(outcome_.passes, method.omega());
@@ -137,7 +139,7 @@ StopReason Driver::judge(Method &method, bool go_on) {
 void Driver::advance(Method &method, double next) {
     const Certificate &now = certifier_.certificate();
     const double latest = method.passes() + std::max(25.0, 0.5 * method.passes());
-    const double promising = 2 * stopping_.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual));
+    const double promising = stopping_.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual)) / guess_error_;
     const auto looks_done = [&] { return 0 < method.estimated_gap() && method.estimated_gap() <= promising; };
     const bool looked_done = looks_done();
     while (method.passes() < next && may_go_on(method)) {
@@ -176,7 +178,7 @@ const Outcome &Driver::run(Method &method, const std::string &solver, Leave leav
             break;
         }
         if (outcome_.reason != StopReason::not_run) break;
-        method.certified(certifier_);
+        method.certified({certifier_.certificate(), certifier_.x(), certifier_.predictions()});
         advance(method, schedule.next(method.passes(), gap, stopping_.tolerance));
     }
     return outcome_;

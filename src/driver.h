@@ -55,6 +55,7 @@ class Driver {
     std::string solver_;
     double passes_before_ = 0; // by earlier methods
     bool usable_ = true;
+    double guess_error_ = 0.5; // gap over the method's own guess of it, at the last certificate
     std::vector<double> x_, y_;
 };
 

@@ -6,6 +6,7 @@
 #include <Eigen/Core>
 
 #include <cmath>
+#include <utility>
 
 namespace spdc {
 
@@ -17,6 +18,30 @@ struct ValueAndSlope {
     double value, slope;
     double size; // of the terms that were added: the value is only known to 1e-16 of it
 };
+
+/// Adds up term(i, b_i), a value and its slope, times the weight of the row.
+template <class Term> ValueAndSlope sum_of_rows(const Problem &problem, Team &team, Term &&term) {
+    struct Sums {
+        Sum value, slope, size;
+        void add(const Sums &other) {
+            value.add(other.value);
+            slope.add(other.slope);
+            size.add(other.size);
+        }
+    };
+    const auto b = problem.targets();
+    const double work = 10 * static_cast<double>(b.size()); // exponentials
+    const auto sums = sum_chunks<Sums>(team, b.size(), work, [&](std::size_t begin, std::size_t end, Sums &own) {
+        for (std::size_t i = begin; i < end; ++i) {
+            const double weight = problem.importance(static_cast<std::int64_t>(i));
+            const auto [value, slope] = term(i, b[i]);
+            own.value.add(weight * value);
+            own.slope.add(weight * slope);
+            own.size.add(weight * std::fabs(value));
+        }
+    });
+    return {sums.value.value(), sums.slope.value(), sums.size.value()};
+}
 
 /// A root of a non-decreasing function, or where it changes sign. Newton where the slope helps, the Illinois method inside a
 /// bracket, bisection when that is slow: the function may be a staircase.
@@ -86,24 +111,17 @@ class FreeColumns {
     std::vector<std::int32_t> position_;
 };
 
-void balance_intercept(const Problem &problem, std::vector<double> &y) {
-    const auto b = problem.targets();
+void balance_intercept(const Problem &problem, std::span<double> y, Team &team) {
     std::visit(
         [&](const auto &loss) {
             const auto balance = [&](double t) {
-                Sum value, slope;
-                double size = 0;
-                for (std::size_t i = 0; i < y.size(); ++i) {
-                    const double weight = problem.importance(static_cast<std::int64_t>(i));
-                    const double moved = loss.shift(y[i], t, b[i]);
-                    value.add(weight * moved);
-                    slope.add(weight * loss.shift_slope(moved, b[i]));
-                    size += weight * std::fabs(moved);
-                }
-                return ValueAndSlope{value.value(), slope.value(), size};
+                return sum_of_rows(problem, team, [&](std::size_t i, double b) {
+                    const double moved = loss.shift(y[i], t, b);
+                    return std::pair(moved, loss.shift_slope(moved, b));
+                });
             };
             const double t = root_of_increasing(balance, 1e-6);
-            for (std::size_t i = 0; i < y.size(); ++i) y[i] = loss.shift(y[i], t, b[i]);
+            for (std::size_t i = 0; i < y.size(); ++i) y[i] = loss.shift(y[i], t, problem.targets()[i]);
         },
         problem.loss().variant());
 }
@@ -114,7 +132,7 @@ struct Balance {
     Eigen::MatrixXd jacobian;
 };
 
-Balance evaluate_balance(const Problem &problem, const FreeColumns &columns, const std::vector<double> &y,
+Balance evaluate_balance(const Problem &problem, const FreeColumns &columns, std::span<const double> y,
                          const Eigen::VectorXd &t, bool with_jacobian) {
     const auto p = static_cast<Eigen::Index>(columns.count());
     Balance balance{Eigen::VectorXd::Zero(p), with_jacobian ? Eigen::MatrixXd::Zero(p, p) : Eigen::MatrixXd()};
@@ -137,7 +155,7 @@ Balance evaluate_balance(const Problem &problem, const FreeColumns &columns, con
 
 /// Semismooth Newton on t from a fixed y: the residual is the gradient of a convex function of t, so halving steps that do not
 /// shrink it is safe.
-void balance_columns(const Problem &problem, std::vector<double> &y) {
+void balance_columns(const Problem &problem, std::span<double> y) {
     const FreeColumns columns(problem);
     const auto p = static_cast<Eigen::Index>(columns.count());
     Eigen::VectorXd t = Eigen::VectorXd::Zero(p);
@@ -165,32 +183,24 @@ void balance_columns(const Problem &problem, std::vector<double> &y) {
 
 } // namespace
 
-void balance_dual(const Problem &problem, std::vector<double> &y) {
+void balance_dual(const Problem &problem, std::span<double> y, Team &team) {
     constexpr std::size_t most_columns = 3000; // a dense factor; beyond it the plain residual is charged
     const auto free = problem.free_coordinates();
     if (free.empty()) return;
     if (free.size() == 1 && free.front() == problem.features()) {
-        balance_intercept(problem, y);
+        balance_intercept(problem, y, team);
     } else if (free.size() <= most_columns) {
         balance_columns(problem, y);
     }
 }
 
-double best_shift(const Problem &problem, const std::vector<double> &z) {
-    const auto b = problem.targets();
+double best_shift(const Problem &problem, std::span<const double> z, Team &team) {
     return std::visit(
         [&](const auto &loss) {
             const auto slope_at = [&](double t) {
-                Sum value, slope;
-                double size = 0;
-                for (std::size_t i = 0; i < z.size(); ++i) {
-                    const double weight = problem.importance(static_cast<std::int64_t>(i));
-                    const double derivative = loss.derivative(z[i] + t, b[i]);
-                    value.add(weight * derivative);
-                    slope.add(weight * loss.curvature(z[i] + t, b[i]));
-                    size += weight * std::fabs(derivative);
-                }
-                return ValueAndSlope{value.value(), slope.value(), size};
+                return sum_of_rows(problem, team, [&](std::size_t i, double b) {
+                    return std::pair(loss.derivative(z[i] + t, b), loss.curvature(z[i] + t, b));
+                });
             };
             return root_of_increasing(slope_at, 1e-3);
         },

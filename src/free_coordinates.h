@@ -2,16 +2,21 @@
 // penalty. Their dual is an equation, u_j = 0, which iterates meet only in the limit and rounding never does.
 #pragma once
 
+#include "parallel.h"
 #include "spdc/problem.h"
 
-#include <vector>
+#include <span>
 
 namespace spdc {
 
 /// Moves y along the loss's shift paths until u_j = 0 for every free coordinate, as far as rounding and the dual domains allow.
-void balance_dual(const Problem &problem, std::vector<double> &y);
+void balance_dual(const Problem &problem, std::span<double> y, Team &team);
 
 /// The constant t that minimises sum_i w_i phi(z_i + t, b_i).
-double best_shift(const Problem &problem, const std::vector<double> &z);
+double best_shift(const Problem &problem, std::span<const double> z, Team &team);
+inline double best_shift(const Problem &problem, std::span<const double> z) {
+    Team alone(1);
+    return best_shift(problem, z, alone);
+}
 
 } // namespace spdc

@@ -5,9 +5,16 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace spdc {
+
+/// What the last certification found: the best x so far and its predictions.
+struct Found {
+    const Certificate &certificate;
+    std::span<const double> x, predictions;
+};
 
 class Method {
   public:
@@ -29,7 +36,7 @@ class Method {
     /// Whether rounding lets it get no further.
     virtual bool exhausted() const { return false; }
     /// Told after each certification: a method may adapt its parameters to the gap.
-    virtual void certified(const Certifier &) {}
+    virtual void certified(const Found &) {}
     /// A cheap guess of the gap at point(), or 0 when there is none: certification waits while it is far above the tolerance.
     virtual double estimated_gap() const { return 0; }
     /// spdc_fast's primal weight, NaN for methods that have none, and its changes since the last call.

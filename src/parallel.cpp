@@ -42,18 +42,7 @@ void FlagBarrier::wait(int thread) noexcept {
     }
 }
 
-Team::Team(int count) {
-    try {
-        for (int thread = 1; thread < count; ++thread) others_.emplace_back([this, thread] { serve(thread); });
-    } catch (...) { // the system gives no more threads
-        dismiss();
-        throw;
-    }
-}
-
-Team::~Team() { dismiss(); }
-
-void Team::dismiss() noexcept {
+Team::~Team() {
     body_ = nullptr;
     round_.fetch_add(1, std::memory_order_release);
     round_.notify_all();
@@ -74,6 +63,9 @@ void Team::serve(int thread) {
 }
 
 void Team::run(const std::function<void(int)> &body) {
+    while (static_cast<int>(others_.size()) + 1 < size_) {
+        others_.emplace_back([this, thread = static_cast<int>(others_.size()) + 1] { serve(thread); });
+    }
     if (!others_.empty()) {
         body_ = &body;
         working_.store(static_cast<int>(others_.size()), std::memory_order_relaxed);
@@ -89,6 +81,16 @@ void Team::for_each(std::int64_t count, const std::function<void(std::int64_t)> 
     run([&](int) {
         for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(chunk);
     });
+}
+
+int Team::for_each(std::int64_t count, double work, const std::function<void(std::int64_t)> &body) {
+    constexpr double least_work = 2e5; // less than a millisecond
+    if (size_ > 1 && count > 1 && work >= least_work) {
+        for_each(count, body);
+        return size_;
+    }
+    for (std::int64_t chunk = 0; chunk < count; ++chunk) body(chunk);
+    return 1;
 }
 
 void run_team(int count, const std::function<void(int)> &body) {

@@ -1,7 +1,9 @@
-// A team of threads that run the same function and meet at barriers.
+// Teams of threads that run the same function and meet at barriers, or share out pieces of work.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <thread>
@@ -36,30 +38,49 @@ class FlagBarrier {
     std::vector<Flag> flags_;
 };
 
-/// Threads that are kept between runs: parked, not started anew, for methods that work in pieces of a few milliseconds.
+/// Threads that are kept between runs: parked, not started anew, for methods that work in pieces of a few milliseconds. The first
+/// run starts them. One caller at a time.
 class Team {
   public:
-    explicit Team(int count);
+    explicit Team(int count) : size_(std::max(count, 1)) {}
     ~Team();
     Team(const Team &) = delete;
     Team &operator=(const Team &) = delete;
 
-    int size() const noexcept { return static_cast<int>(others_.size()) + 1; }
+    int size() const noexcept { return size_; }
     /// Runs body(thread) for thread = 0 ... size()-1, thread 0 on the caller, and returns when all have returned. The body
     /// must not throw.
     void run(const std::function<void(int)> &body);
     /// Runs body(chunk) for chunk = 0 ... count-1, each once, on any thread.
     void for_each(std::int64_t count, const std::function<void(std::int64_t)> &body);
+    /// The same, on the caller alone when `work`, in entries of a matrix, is not worth waking the others. Says how many threads
+    /// there were.
+    int for_each(std::int64_t count, double work, const std::function<void(std::int64_t)> &body);
 
   private:
     void serve(int thread);
-    void dismiss() noexcept;
 
+    const int size_;
     const std::function<void(int)> *body_ = nullptr; // none: go home
     std::atomic<unsigned> round_{0};
     std::atomic<int> working_{0};
     std::vector<std::thread> others_;
 };
+
+/// Adds up body(begin, end, sums) over chunks of [0, count) in their order: the same bits for any number of threads.
+template <class Sums, class Body> Sums sum_chunks(Team &team, std::size_t count, double work, Body &&body) {
+    constexpr std::size_t chunk = 4096;
+    std::vector<Sums> parts((count + chunk - 1) / chunk);
+    team.for_each(static_cast<std::int64_t>(parts.size()), work, [&](std::int64_t k) {
+        const std::size_t begin = static_cast<std::size_t>(k) * chunk;
+        Sums own{};
+        body(begin, std::min(begin + chunk, count), own);
+        parts[static_cast<std::size_t>(k)] = own;
+    });
+    Sums total{};
+    for (const Sums &part : parts) total.add(part);
+    return total;
+}
 
 /// Runs body(thread) for thread = 0 ... count-1, thread 0 on the caller, and returns when all have returned.
 void run_team(int count, const std::function<void(int)> &body);

@@ -1,6 +1,7 @@
 // Validate, make the method, drive it: the only place where solvers are listed.
 #include "driver.h"
 #include "parallel.h"
+#include "presolve.h"
 #include "solvers/methods.h"
 #include "spdc/solvers.h"
 
@@ -61,12 +62,13 @@ void store(const Problem &problem, const Certifier &certifier, std::int64_t k, R
     const auto outputs = static_cast<std::size_t>(result.outputs);
     const auto column = static_cast<std::size_t>(k);
     const auto features = static_cast<std::size_t>(problem.features());
-    for (std::size_t j = 0; j < features; ++j) result.weights[j * outputs + column] = certifier.x()[j];
-    if (problem.has_intercept()) result.intercepts[column] = certifier.x()[features];
+    const auto x = certifier.x(), y = certifier.y();
+    for (std::size_t j = 0; j < features; ++j) result.weights[j * outputs + column] = x[j];
+    if (problem.has_intercept()) result.intercepts[column] = x[features];
     const auto kept = problem.kept_rows();
-    for (std::size_t i = 0; i < certifier.y().size(); ++i) {
+    for (std::size_t i = 0; i < y.size(); ++i) {
         const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
-        result.dual[row * outputs + column] = certifier.y()[i];
+        result.dual[row * outputs + column] = y[i];
     }
     result.certificates[column] = certifier.certificate();
 }
@@ -105,15 +107,17 @@ struct OutputRun {
     int threads = 1;
 };
 
-OutputRun run_output(const Problem &problem, std::span<const Choice> candidates, const Stopping &stopping,
+OutputRun run_output(const Presolved &presolved, std::span<const Choice> candidates, const Stopping &stopping,
                      const SolveContext &context, const Clock &clock, std::int64_t k, Result &result) {
     OutputRun run;
-    const Problem single = problem.output(k);
-    Certifier certifier(single);
+    const Problem single = presolved.original().output(k);
+    Certifier certifier(single, context.threads);
     Driver driver(single, certifier, stopping, context, clock, k, run.trace);
     for (;; ++run.last) {
         const auto &[solver, reason, is_patient] = candidates[run.last];
-        const std::unique_ptr<Method> method = make_any_method(single, solver, context);
+        const std::unique_ptr<Method> method = presolved.method(single, k, [&](const Problem &reduced) {
+            return make_any_method(reduced, candidates[run.last].solver, context);
+        });
         const auto leave = is_patient ? Driver::Leave::broken : Driver::Leave::slow;
         run.outcome =
             driver.run(*method, name_of(solver), run.last + 1 < candidates.size() ? leave : Driver::Leave::never);
@@ -129,10 +133,12 @@ OutputRun run_output(const Problem &problem, std::span<const Choice> candidates,
 }
 
 /// All outputs, side by side when there are threads for it. Each is the same run whatever the others do.
-std::vector<OutputRun> run_outputs(const Problem &problem, std::span<const Choice> candidates, const Stopping &stopping,
-                                   const SolveContext &context, const Clock &clock, Result &result) {
-    std::vector<OutputRun> runs(static_cast<std::size_t>(problem.outputs()));
-    const int team = static_cast<int>(std::min<std::int64_t>(context.threads, problem.outputs()));
+std::vector<OutputRun> run_outputs(const Presolved &presolved, std::span<const Choice> candidates,
+                                   const Stopping &stopping, const SolveContext &context, const Clock &clock,
+                                   Result &result) {
+    const std::int64_t outputs = presolved.original().outputs();
+    std::vector<OutputRun> runs(static_cast<std::size_t>(outputs));
+    const int team = static_cast<int>(std::min<std::int64_t>(context.threads, outputs));
     SharedObserver observer(context.observer);
     SolveContext own = context;
     own.observer = std::ref(observer);
@@ -142,11 +148,11 @@ std::vector<OutputRun> run_outputs(const Problem &problem, std::span<const Choic
     std::once_flag failed;
     run_team(team, [&](int) {
         try {
-            for (std::int64_t k; (k = next++) < problem.outputs();) {
-                runs[static_cast<std::size_t>(k)] = run_output(problem, candidates, stopping, own, clock, k, result);
+            for (std::int64_t k; (k = next++) < outputs;) {
+                runs[static_cast<std::size_t>(k)] = run_output(presolved, candidates, stopping, own, clock, k, result);
             }
         } catch (...) {
-            next = problem.outputs();
+            next = outputs;
             std::call_once(failed, [&] { error = std::current_exception(); });
         }
     });
@@ -163,8 +169,11 @@ AnySolver make_solver(std::string_view name) { return make_nth<0>(name); }
 
 Result solve(const Problem &problem, const AnySolver &solver, const Stopping &stopping, const SolveContext &context) {
     const Clock clock;
+    const bool is_auto = std::holds_alternative<Auto>(solver);
+    const Presolved presolved(problem,
+                              context.presolve == Presolve::automatic && !is_auto ? Presolve::off : context.presolve);
     const std::vector<Choice> candidates =
-        std::holds_alternative<Auto>(solver) ? choose(problem) : std::vector<Choice>{{solver, "asked for by name"}};
+        is_auto ? choose(presolved.problem()) : std::vector<Choice>{{solver, "asked for by name"}};
     std::visit([](const auto &options) { check_fields(options); }, candidates.front().solver);
     check_fields(stopping);
     if (context.threads < 1) {
@@ -181,7 +190,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs);
     result.certificates.resize(outputs);
 
-    const std::vector<OutputRun> runs = run_outputs(problem, candidates, stopping, context, clock, result);
+    const std::vector<OutputRun> runs = run_outputs(presolved, candidates, stopping, context, clock, result);
     const int team = result.threads;
     double certifying = 0;
     const OutputRun *furthest = &runs.front();
@@ -196,7 +205,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
         if (run.last > furthest->last) furthest = &run;
     }
     result.solver = name_of(candidates[furthest->last].solver);
-    result.solver_reason = candidates.front().reason + furthest->changes;
+    result.solver_reason = candidates.front().reason + presolved.said() + furthest->changes;
     result.message = advice(result.stop_reason, problem);
     result.seconds = clock.seconds();
     result.seconds_solver = std::max(0.0, result.seconds - certifying / team);

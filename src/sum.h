@@ -12,6 +12,10 @@ class Sum {
         carry_ += std::fabs(total_) >= std::fabs(term) ? (total_ - total) + term : (term - total) + total_;
         total_ = total;
     }
+    void add(const Sum &other) noexcept {
+        add(other.total_);
+        carry_ += other.carry_;
+    }
     double value() const noexcept {
         // an infinite term makes the carry NaN, and the infinite total is the answer
         return std::isfinite(total_) ? total_ + carry_ : total_;

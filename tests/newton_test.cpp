@@ -89,7 +89,7 @@ TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
                 const Problem problem =
                     random_problem(Squared{}, 1, Intercept::free, false, rows, 9, density, 3, storage);
                 const DenseProblem dense = dense_copy(problem);
-                const RowBlocks blocks(problem, 7);
+                const RowBlocks blocks(problem, 7, 2);
                 const std::size_t d = dense.d();
                 Random random(11);
                 std::vector<double> x(d), w(blocks.padded_rows()), h(blocks.padded_rows());
@@ -102,7 +102,7 @@ TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
                 std::vector<double> x_here(d), z(blocks.padded_rows());
                 for (std::size_t j = 0; j < d; ++j) x_here[blocks.place_of(static_cast<std::int64_t>(j))] = x[j];
                 RowSums sums;
-                blocks.sum(blocks.blocks(), 2, true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
+                blocks.sum(blocks.blocks(), true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
                     const std::size_t first = k * blocks.block_rows();
                     blocks.predict(k, x_here.data(), z.data() + first);
                     blocks.combine(k, w.data() + first, own.gradient.data());

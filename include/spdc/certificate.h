@@ -3,8 +3,8 @@
 
 #include "spdc/problem.h"
 
+#include <memory>
 #include <span>
-#include <vector>
 
 namespace spdc {
 
@@ -24,45 +24,28 @@ struct Certificate {
 /// Keeps the best primal and the best dual point it was offered, and the gap between the two.
 class Certifier {
   public:
-    explicit Certifier(const Problem &problem);
+    /// The bits do not depend on the number of threads.
+    explicit Certifier(const Problem &problem, int threads = 1);
+    ~Certifier();
 
-    /// Offers a pair (any x in R^dimension, y in R^rows inside the loss's dual domains). Besides x and y themselves it tries
-    /// the primal point that y implies, the dual point that x implies, the exact intercept, and scales or projects dual
-    /// points until they are feasible. `good_enough` is the relative gap at which it stops trying.
+    /// Offers a pair (any x in R^dimension, y in R^rows inside the loss's dual domains). It takes the exact intercept, and scales
+    /// or projects dual points until they are feasible. As long as the relative gap is above `good_enough` it also tries the primal
+    /// point that y implies or the dual point that x implies, whichever ends the larger part of the gap, less and less often where
+    /// that does not help.
     const Certificate &offer(std::span<const double> x, std::span<const double> y, double good_enough);
 
-    const Certificate &certificate() const noexcept { return certificate_; }
-    std::span<const double> x() const noexcept { return x_; }
-    std::span<const double> y() const noexcept { return y_; }
+    const Certificate &certificate() const noexcept;
+    std::span<const double> x() const noexcept;
+    std::span<const double> y() const noexcept;
     /// Predictions at x().
-    std::span<const double> predictions() const noexcept { return z_; }
+    std::span<const double> predictions() const noexcept;
 
     /// True when x() shows a direction along which the objective falls for ever: there is no minimiser.
     bool has_no_minimizer() const;
 
   private:
-    struct PrimalPoint {
-        std::vector<double> x, z;
-        double value = infinity;
-    };
-    struct DualPoint {
-        std::vector<double> y, u;
-        double value = -infinity;
-    };
-    void offer_primal(PrimalPoint &candidate);
-    void offer_dual(DualPoint &candidate);
-    void make_feasible(DualPoint &candidate) const;
-    double best_scale(const DualPoint &point, double limit) const;
-    void improve_intercept(PrimalPoint &point) const;
-    double primal_value(const PrimalPoint &point) const;
-    double dual_value(const DualPoint &point, double scale) const;
-    void measure();
-
-    const Problem &problem_;
-    std::vector<double> x_, z_, y_, u_;
-    double primal_ = infinity;
-    double dual_ = -infinity;
-    Certificate certificate_;
+    class Points;
+    std::unique_ptr<Points> points_;
 };
 
 /// The smallest l1 at which the model without features is optimal: max_j |u_j| / factor_j at the dual of the best constant

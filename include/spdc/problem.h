@@ -61,12 +61,19 @@ class Problem {
     std::int64_t outputs() const noexcept { return outputs_; }
     Problem output(std::int64_t k) const;
 
+    /// The same problem on other data, for rows that stand for several rows of this one: row k of `matrix` has the target of row
+    /// like[k] here and stands for importance[k] rows; the columns have these penalty factors (empty: all 1).
+    Problem on(AnyMatrix matrix, std::span<const std::int32_t> like, std::vector<double> importance,
+               std::vector<double> penalty_factors) const;
+
     const AnyMatrix &matrix() const noexcept { return *matrix_; }
     const AnyLoss &loss() const noexcept { return loss_; }
     const AnyRegularizer &regularizer() const noexcept { return regularizer_; }
     Intercept intercept() const noexcept { return intercept_; }
     /// b_i as the loss sees them: -1/+1 in classification, where the larger label is +1.
     std::span<const double> targets() const noexcept { return targets_; }
+    /// The same as the data have them: labels or numbers.
+    std::span<const double> raw_targets() const noexcept { return raw_targets_; }
     /// w_i n / W, or empty when all rows weigh the same.
     std::span<const double> importance() const noexcept { return importance_; }
     double importance(std::int64_t i) const noexcept {
@@ -121,7 +128,7 @@ class Problem {
     bool all_strongly_convex_ = false;
     bool needs_radius_ = false;
     std::vector<std::int64_t> kept_rows_;
-    std::vector<double> raw_targets_; // as in the data, rows of weight zero gone
+    std::vector<double> raw_targets_; // as in the data, rows of weight zero gone; empty when there is one output
     std::vector<double> targets_;
     std::vector<double> importance_;
     std::vector<double> factors_;

@@ -148,12 +148,23 @@ std::vector<std::string> solver_names();
 /// The solver of that name with default options; an unknown name is an Error that lists the known ones.
 AnySolver make_solver(std::string_view name);
 
+/// Whether equal rows and proportional columns are merged, and empty ones left out, before a solver sees the problem.
+enum class Presolve {
+    automatic, // with the solver auto, where a sample says that it pays; prints as auto
+    on,        // whatever can be merged, for any solver
+    off,
+};
+
+std::string_view to_string(Presolve presolve);
+void parse(const std::string &name, Presolve &presolve);
+
 /// The rare things.
 struct SolveContext {
     Observer observer = {};                       // sees every certification
     const std::atomic<bool> *interrupt = nullptr; // set by a signal handler or another thread: stop soon
     std::uint64_t seed = 1;
     int threads = 1;
+    Presolve presolve = Presolve::automatic;
 };
 
 /// Solves the problem. Throws Error when the call is wrong; a run that ends badly is a Result that says so.

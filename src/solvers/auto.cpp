@@ -7,8 +7,6 @@
 
 namespace spdc {
 
-namespace {
-
 /// Passes over the data that spdc_fast is likely to need to a gap of 1e-6. 6 (1 + sqrt(kappa/n)/2) is what text needs; with many
 /// more rows than features it is some 8 times that, with more features than rows omega moves to SDCA's end and 60 are enough.
 double predicted_passes(const Problem &problem) {
@@ -21,16 +19,19 @@ double predicted_passes(const Problem &problem) {
     return problem.rows() > problem.features() ? std::min(8 * text, 1e4) : std::min(text, 60.0);
 }
 
+namespace {
+
 /// Whether Newton's method is likely to be faster: some 12 iterations, each a pass that adds up products of pairs of entries and a
 /// Cholesky factor of the smaller side, against the passes of a stochastic method. In nanoseconds of one core.
 bool prefers_newton(const Problem &problem) {
     const double n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.dimension());
     const double entries = static_cast<double>(problem.nonzeros()), side = std::min(n, d);
     if (side > 2000) return false;
+    if (d <= 100) return true;
     const double products = d <= n ? entries * entries / n / 2 : entries * side / 2;
     const double newton = 12 * (0.5 * products + 2 * entries + 0.3 * side * side * side / 3);
     const double stochastic = predicted_passes(problem) * 4 * entries;
-    return d <= 100 || newton < stochastic;
+    return newton < stochastic;
 }
 
 } // namespace

@@ -24,7 +24,7 @@ class HybridMethod final : public Method {
     double passes() const override { return fast_->passes() + spent_ + (newton_ ? newton_->passes() : 0); }
     void point(std::vector<double> &x, std::vector<double> &y) override { current().point(x, y); }
     void aim(double tolerance) override { tolerance_ = tolerance; }
-    void certified(const Certifier &certifier) override;
+    void certified(const Found &found) override;
     double estimated_gap() const override { return current().estimated_gap(); }
     double omega() const override { return current().omega(); }
     std::vector<OmegaChange> take_omega_changes() override { return fast_->take_omega_changes(); }
@@ -97,9 +97,9 @@ void HybridMethod::give_up_newton() {
     gave_up_ = true;
 }
 
-void HybridMethod::certified(const Certifier &certifier) {
-    primal_ = std::min(primal_, std::fabs(certifier.certificate().primal));
-    current().certified(certifier);
+void HybridMethod::certified(const Found &found) {
+    primal_ = std::min(primal_, std::fabs(found.certificate.primal));
+    current().certified(found);
 }
 
 } // namespace

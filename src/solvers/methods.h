@@ -17,6 +17,8 @@ struct Choice {
     bool is_patient = false; // left only when it breaks down, not when it is slow
 };
 std::vector<Choice> choose(const Problem &problem);
+/// Passes that spdc_fast is likely to need to a relative gap of 1e-6.
+double predicted_passes(const Problem &problem);
 
 std::unique_ptr<Method> make_method(const Problem &problem, const Spdc &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const SpdcFast &options, const SolveContext &context);

@@ -43,8 +43,8 @@ class FusedNewton final : public Method {
     void aim(double tolerance) override { tolerance_ = tolerance; }
     bool has_point() const override { return promising_ || is_exhausted_ || full_passes_ >= 20; }
     bool exhausted() const override { return is_exhausted_; }
-    void certified(const Certifier &) override { tolerance_ *= 0.5; } // the estimate was too kind
-    int threads() const override { return threads_used_; }
+    void certified(const Found &) override { tolerance_ *= 0.5; } // the estimate was too kind
+    int threads() const override { return rows_.threads(); }
 
   private:
     /// What a pass over the rows in use computes.
@@ -76,11 +76,10 @@ class FusedNewton final : public Method {
     bool is_full() const { return stage_ == rows_.blocks(); }
 
     const Problem &problem_;
-    const int most_threads_;
     RowBlocks rows_;
     NewtonLoss loss_, step_loss_; // the latter as it was for the step
     Eigen::VectorXd l2_;          // lambda_j
-    std::vector<double> b_, omega_, z_, next_;
+    RowVector b_, omega_, z_, next_;
     Eigen::VectorXd x_, step_, trial_, gradient_;
     Eigen::MatrixXd hessian_;
     ScaledCholesky factor_;
@@ -92,11 +91,11 @@ class FusedNewton final : public Method {
     bool has_predictions_ = false, has_derivatives_ = false, has_hessian_ = false, newton_dual_ = false;
     bool careful_ = false; // the last full step was refused: search before computing a Hessian
     bool promising_ = false, is_exhausted_ = false;
-    int useless_ = 0, threads_used_ = 1;
+    int useless_ = 0;
 };
 
 FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
-    : problem_(problem), most_threads_(context.threads), rows_(problem, context.seed), loss_(problem.loss()),
+    : problem_(problem), rows_(problem, context.seed, context.threads), loss_(problem.loss()),
       step_loss_(problem.loss()) {
     const std::size_t d = rows_.dimension(), padded = rows_.padded_rows();
     l2_.resize(static_cast<Eigen::Index>(d));
@@ -104,12 +103,7 @@ FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
         l2_[static_cast<Eigen::Index>(rows_.place_of(j))] = problem.regularizer(j).strong_convexity();
     }
     x_ = Eigen::VectorXd::Zero(l2_.size());
-    b_.assign(padded, 0.0);
-    omega_.assign(padded, 0.0);
-    for (std::size_t p = 0; p < rows_.rows(); ++p) {
-        b_[p] = problem.targets()[at(rows_.row_at(p))];
-        omega_[p] = problem.importance(rows_.row_at(p));
-    }
+    rows_.gather(problem, b_, omega_);
     z_.assign(padded, 0.0);
     next_.assign(padded, 0.0);
     const std::size_t first = std::max<std::size_t>(2048, 20 * d) / rows_.block_rows();
@@ -124,10 +118,8 @@ void FusedNewton::start_stage(std::size_t blocks) {
 }
 
 void FusedNewton::run(const Pass &pass) {
-    const int threads =
-        rows_.sum(stage_, most_threads_, pass.hessian, sums_,
-                  [&](std::size_t k, RowScratch &scratch, RowSums &sums) { run_block(k, pass, scratch, sums); });
-    threads_used_ = std::max(threads_used_, threads);
+    rows_.sum(stage_, pass.hessian, sums_,
+              [&](std::size_t k, RowScratch &scratch, RowSums &sums) { run_block(k, pass, scratch, sums); });
     passes_ += sample_size() / static_cast<double>(rows_.rows());
     if (is_full()) full_passes_ += 1;
 }
@@ -244,19 +236,27 @@ void FusedNewton::try_full_step() {
 
 /// The minimiser between x and trial_, whose predictions are in next_.
 void FusedNewton::search_line() {
-    const std::size_t count = stage_ * rows_.block_rows();
-    std::vector<double> &move = next_;
-    for (std::size_t i = 0; i < count; ++i) move[i] -= z_[i];
+    const std::size_t block = rows_.block_rows();
+    double *const z = z_.data(), *const move = next_.data();
+    rows_.each(stage_, [&](std::size_t k) {
+        for (std::size_t i = k * block; i < (k + 1) * block; ++i) move[i] -= z[i];
+    });
     const double scale = 1 / sample_size();
     const double pull = l2_.cwiseProduct(x_).dot(step_), stiffness = l2_.cwiseProduct(step_).dot(step_);
     const auto slope = [&](double t) {
-        const LineSlope rows = loss_.slope(rows_of(0, stage_), z_.data(), move.data(), t);
-        return LineSlope{scale * rows.first + pull + t * stiffness, scale * rows.second + stiffness};
+        std::vector<LineSlope> parts(stage_);
+        rows_.each(stage_,
+                   [&](std::size_t k) { parts[k] = loss_.slope(rows_of(k, 1), z + k * block, move + k * block, t); });
+        LineSlope sum;
+        for (const LineSlope &part : parts) sum.first += part.first, sum.second += part.second;
+        return LineSlope{scale * sum.first + pull + t * stiffness, scale * sum.second + stiffness};
     };
     const LineSlope end = slope(1);
     const bool full = end.first <= 0.1 * decrement_;
     const double t = full ? 1 : line_minimum(slope, -2 * decrement_, 1);
-    for (std::size_t i = 0; i < count; ++i) z_[i] += t * move[i];
+    rows_.each(stage_, [&](std::size_t k) {
+        for (std::size_t i = k * block; i < (k + 1) * block; ++i) z[i] += t * move[i];
+    });
     x_ += t * step_;
     careful_ = !full;
     useless_ = t * decrement_ <= 1e-15 * std::fabs(objective_) ? useless_ + 1 : 0;
@@ -295,24 +295,26 @@ void FusedNewton::point(std::vector<double> &x, std::vector<double> &y) {
     for (std::size_t j = 0; j < x.size(); ++j) {
         x[j] = x_[static_cast<Eigen::Index>(rows_.place_of(static_cast<std::int64_t>(j)))];
     }
-    std::vector<double> dual(rows_.padded_rows()), excess(rows_.padded_rows());
-    const LossRows all = rows_of(0, rows_.blocks());
-    if (!is_full() || !has_predictions_) { // the sample is all that was looked at
-        for (std::size_t k = 0; k < rows_.blocks(); ++k)
-            rows_.predict(k, x_.data(), z_.data() + k * rows_.block_rows());
-        newton_dual_ = false;
-    }
-    if (newton_dual_) {
-        step_loss_.newton_dual(all, next_.data(), z_.data(), dual.data(), excess.data());
-    } else {
-        loss_.dual(all, z_.data(), dual.data());
-    }
+    const bool predicts = !is_full() || !has_predictions_; // the sample is all that was looked at
+    if (predicts) newton_dual_ = false;
     y.resize(rows_.rows());
-    for (std::size_t p = 0; p < rows_.rows(); ++p) y[at(rows_.row_at(p))] = dual[p];
+    rows_.each(rows_.blocks(), [&](std::size_t k) {
+        const std::size_t begin = k * rows_.block_rows(), end = std::min(begin + rows_.block_rows(), rows_.rows());
+        std::vector<double> dual(rows_.block_rows()), excess(rows_.block_rows());
+        double *const z = z_.data() + begin;
+        if (predicts) rows_.predict(k, x_.data(), z);
+        if (newton_dual_) {
+            step_loss_.newton_dual(rows_of(k, 1), next_.data() + begin, z, dual.data(), excess.data());
+        } else {
+            loss_.dual(rows_of(k, 1), z, dual.data());
+        }
+        for (std::size_t p = begin; p < end; ++p) y[at(rows_.row_at(p))] = dual[p - begin];
+    });
 }
 
 /// Whether Newton steps from x = 0 suit the loss; if not, it is one for the barrier.
 bool suits_newton_steps(const Problem &problem) {
+    if (!NewtonLoss(problem.loss()).has_pieces()) return true;
     const std::size_t n = at(problem.rows());
     const std::vector<double> zeros(n, 0.0), ones(problem.importance().empty() ? n : 0, 1.0);
     const double *const omega = problem.importance().empty() ? ones.data() : problem.importance().data();

@@ -44,7 +44,7 @@ class NewtonCgMethod final : public Method {
     void aim(double tolerance) override { tolerance_ = tolerance; }
     bool has_point() const override { return promising() || is_exhausted_ || passes_ >= 50; }
     bool exhausted() const override { return is_exhausted_; }
-    void certified(const Certifier &) override;
+    void certified(const Found &) override;
     int threads() const override { return products_.threads(); }
 
   private:
@@ -342,7 +342,7 @@ double NewtonCgMethod::measure_dual() {
 }
 
 /// The estimate was too kind, if it was not a look in between: ask for more, and let rounding not pile up in z.
-void NewtonCgMethod::certified(const Certifier &) {
+void NewtonCgMethod::certified(const Found &) {
     if (!promising()) return;
     tolerance_ *= 0.5;
     has_predictions_ = false;

@@ -116,8 +116,8 @@ SPDC_INLINE void tail(const TailBlock &tail, const std::int32_t *rows, std::size
     const std::size_t width = to.mixed_stride;
     for (std::size_t k = 0; k < count; ++k) {
         const double *const row = scaled + k * width;
-        const std::int64_t begin = tail.offsets[rows[k]], end = tail.offsets[rows[k] + 1];
-        for (std::int64_t p = begin; p < end; ++p) {
+        const std::int32_t begin = tail.offsets[rows[k]], end = tail.offsets[rows[k] + 1];
+        for (std::int32_t p = begin; p < end; ++p) {
             const std::size_t column = tail.columns[p];
             const double value = tail.values[p];
             double *const mixed = to.mixed + column * width;
@@ -126,7 +126,7 @@ SPDC_INLINE void tail(const TailBlock &tail, const std::int32_t *rows, std::size
             }
             double *const square = to.tail + column * to.tail_count;
             const double weight = h[k] * value;
-            for (std::int64_t q = p; q < end; ++q) square[tail.columns[q]] += weight * tail.values[q];
+            for (std::int32_t q = p; q < end; ++q) square[tail.columns[q]] += weight * tail.values[q];
         }
     }
 }

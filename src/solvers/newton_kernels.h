@@ -15,7 +15,7 @@ struct ColumnBlock {
 
 /// The rows of a block that are not in its columns: entries (column, value), columns ascending inside a row.
 struct TailBlock {
-    const std::int64_t *offsets; // of the block's rows, one more than there are rows
+    const std::int32_t *offsets; // of the block's rows, one more than there are rows
     const std::uint16_t *columns;
     const double *values;
 };

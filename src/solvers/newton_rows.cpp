@@ -1,6 +1,5 @@
 #include "newton_rows.h"
 
-#include "parallel.h"
 #include "random.h"
 
 #include <algorithm>
@@ -35,12 +34,14 @@ void RowSums::add(const RowSums &other) {
     add_to(tail, other.tail);
 }
 
-RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed) : kernels_(newton_kernels()) {
+RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, int threads)
+    : kernels_(newton_kernels()), team_(threads) {
     shuffle(seed, problem.rows());
     choose_panel(problem);
     // the panel of a block and its weighted copy should stay in the second-level cache
     block_rows_ = panel_ <= 128 ? 256 : (panel_ <= 512 ? 128 : 64);
     blocks_ = (order_.size() + block_rows_ - 1) / block_rows_;
+    block_work_ = static_cast<double>(problem.nonzeros()) / static_cast<double>(std::max<std::size_t>(blocks_, 1));
     copy(problem);
 }
 
@@ -51,11 +52,11 @@ void RowBlocks::shuffle(std::uint64_t seed, std::int64_t rows) {
     std::iota(runs.begin(), runs.end(), 0);
     Random random(seed);
     random.shuffle(runs);
-    order_.reserve(at(rows));
+    order_.resize(at(rows));
+    std::int32_t *next = order_.data();
     for (const std::int64_t k : runs) {
-        for (std::int64_t i = k * run; i < std::min((k + 1) * run, rows); ++i) {
-            order_.push_back(static_cast<std::int32_t>(i));
-        }
+        const std::int64_t end = std::min((k + 1) * run, rows);
+        for (std::int64_t i = k * run; i < end; ++i) *next++ = static_cast<std::int32_t>(i);
     }
 }
 
@@ -84,28 +85,57 @@ void RowBlocks::choose_panel(const Problem &problem) {
 
 void RowBlocks::copy(const Problem &problem) {
     panel_values_.resize(padded_rows() * panel_);
-    offsets_.assign(padded_rows() + 1, 0);
+    tails_.resize(blocks_);
     std::visit(
         [&](const auto &matrix) {
-            for (std::size_t p = 0; p < order_.size(); ++p) {
-                const auto row = matrix.row(order_[p]);
-                if (p + 16 < order_.size()) matrix.row(order_[p + 16]).prefetch(0);
-                double *const column = panel_values_.data() + p / block_rows_ * block_rows_ * panel_ + p % block_rows_;
-                for (std::int64_t q = 0; q < row.size(); ++q) {
-                    const std::size_t place = at(place_[at(row.column(q))]);
-                    if (place < panel_) {
-                        column[place * block_rows_] = row.value(q);
-                    } else if (row.value(q) != 0) { // dense data have zeros
-                        tail_columns_.push_back(static_cast<std::uint16_t>(place - panel_));
-                        tail_values_.push_back(row.value(q));
-                    }
-                }
-                if (problem.has_intercept()) column[at(place_.back()) * block_rows_] = 1;
-                offsets_[p + 1] = static_cast<std::int64_t>(tail_columns_.size());
-            }
+            each(blocks_, [&](std::size_t k) { copy_block(matrix, problem.has_intercept(), k); });
         },
         problem.matrix());
-    for (std::size_t p = order_.size(); p < padded_rows(); ++p) offsets_[p + 1] = offsets_[p];
+}
+
+/// Eight rows are turned into columns beside each other first: in the panel they are 2 KB apart, which is one set of the cache.
+template <class Matrix> void RowBlocks::copy_block(const Matrix &matrix, bool has_intercept, std::size_t k) {
+    constexpr std::size_t group = 8;
+    std::vector<double> columns(panel_ * group);
+    Tail tail;
+    tail.offsets.assign(block_rows_ + 1, 0);
+    const std::size_t begin = k * block_rows_, count = std::min(block_rows_, order_.size() - begin);
+    const std::int32_t *const order = order_.data() + begin;
+    for (std::size_t first = 0; first < block_rows_; first += group) {
+        std::fill(columns.begin(), columns.end(), 0.0);
+        for (std::size_t i = first; i < std::min(first + group, count); ++i) {
+            const auto row = matrix.row(order[i]);
+            if (i + 16 < count) matrix.row(order[i + 16]).prefetch(0);
+            for (std::int64_t q = 0; q < row.size(); ++q) {
+                const std::size_t place = at(place_[at(row.column(q))]);
+                if (place < panel_) {
+                    columns[place * group + i - first] = row.value(q);
+                } else if (row.value(q) != 0) { // dense data have zeros
+                    tail.columns.push_back(static_cast<std::uint16_t>(place - panel_));
+                    tail.values.push_back(row.value(q));
+                }
+            }
+            if (has_intercept) columns[at(place_.back()) * group + i - first] = 1;
+            tail.offsets[i + 1] = static_cast<std::int32_t>(tail.columns.size());
+        }
+        double *const panel = panel_values_.data() + k * block_rows_ * panel_ + first;
+        for (std::size_t c = 0; c < panel_; ++c) {
+            std::copy_n(columns.data() + c * group, group, panel + c * block_rows_);
+        }
+    }
+    for (std::size_t i = count; i < block_rows_; ++i) tail.offsets[i + 1] = tail.offsets[i];
+    tails_[k] = {tail.offsets, {tail.columns.begin(), tail.columns.end()}, {tail.values.begin(), tail.values.end()}};
+}
+
+void RowBlocks::gather(const Problem &problem, RowVector &b, RowVector &omega) const {
+    b.resize(padded_rows());
+    omega.resize(padded_rows());
+    each(blocks_, [&](std::size_t k) {
+        for (std::size_t p = k * block_rows_; p < std::min((k + 1) * block_rows_, rows()); ++p) {
+            b[p] = problem.targets()[at(order_[p])];
+            omega[p] = problem.importance(order_[p]);
+        }
+    });
 }
 
 void RowBlocks::predict(std::size_t k, const double *x, double *z) const {
@@ -114,7 +144,7 @@ void RowBlocks::predict(std::size_t k, const double *x, double *z) const {
     const TailBlock rows = tail(k);
     const double *const tail_x = x + panel_;
     for (std::size_t i = 0; i < block_rows_; ++i) {
-        for (std::int64_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
+        for (std::int32_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
             z[i] += rows.values[q] * tail_x[rows.columns[q]];
     }
 }
@@ -124,7 +154,7 @@ void RowBlocks::combine(std::size_t k, const double *w, double *g) const {
     const TailBlock rows = tail(k);
     double *const tail_g = g + panel_;
     for (std::size_t i = 0; i < block_rows_; ++i) {
-        for (std::int64_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
+        for (std::int32_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
             tail_g[rows.columns[q]] += w[i] * rows.values[q];
     }
 }
@@ -169,12 +199,12 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
                   {sums.columns.data(), sums.mixed.data(), sums.tail.data(), panel_, stride, tail_});
 }
 
-int RowBlocks::sum(std::size_t blocks, int threads, bool with_hessian, RowSums &total, const BlockWork &work) const {
-    const std::size_t parts = std::clamp<std::size_t>(blocks / 16, 1, 16);
-    const int team = static_cast<int>(std::min<std::size_t>(at(threads), parts));
+void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const {
+    // more parts share out better, but each has a Hessian of its own
+    const std::size_t parts = std::clamp<std::size_t>(blocks / 16, 1, dimension() <= 256 ? 64 : 16);
     total = make_sums(with_hessian);
     std::atomic<std::size_t> next_part{0}, turn{0};
-    run_team(team, [&](int) {
+    const auto body = [&](int) {
         RowScratch scratch = make_scratch();
         for (std::size_t part = next_part++; part < parts; part = next_part++) {
             RowSums own = make_sums(with_hessian);
@@ -183,8 +213,19 @@ int RowBlocks::sum(std::size_t blocks, int threads, bool with_hessian, RowSums &
             total.add(own);
             turn.store(part + 1, std::memory_order_release);
         }
-    });
-    return team;
+    };
+    if (parts == 1) {
+        body(0);
+        return;
+    }
+    team_.run(body);
+    threads_ = team_.size();
+}
+
+void RowBlocks::each(std::size_t blocks, const std::function<void(std::size_t)> &work) const {
+    const int ran = team_.for_each(static_cast<std::int64_t>(blocks), block_work_ * static_cast<double>(blocks),
+                                   [&](std::int64_t k) { work(at(k)); });
+    threads_ = std::max(threads_, ran);
 }
 
 RowScratch RowBlocks::make_scratch() const {

@@ -7,6 +7,7 @@
 
 #include "huge_pages.h"
 #include "newton_kernels.h"
+#include "parallel.h"
 #include "spdc/problem.h"
 
 #include <Eigen/Core>
@@ -17,6 +18,9 @@
 #include <vector>
 
 namespace spdc {
+
+/// One number per row.
+using RowVector = std::vector<double, HugePageAllocator<double>>;
 
 /// Sums over a range of blocks; coordinates in the order of RowBlocks.
 struct RowSums {
@@ -37,7 +41,7 @@ struct RowScratch {
 class RowBlocks {
   public:
     /// A shuffled copy of the problem's rows, the intercept as a column of ones.
-    RowBlocks(const Problem &problem, std::uint64_t seed);
+    RowBlocks(const Problem &problem, std::uint64_t seed, int threads = 1);
 
     std::size_t rows() const { return order_.size(); }
     std::size_t blocks() const { return blocks_; }
@@ -50,6 +54,8 @@ class RowBlocks {
     /// Where coordinate j of the problem is here.
     std::size_t place_of(std::int64_t j) const { return static_cast<std::size_t>(place_[static_cast<std::size_t>(j)]); }
 
+    /// Targets and importance of the rows in this order, 0 where there is none.
+    void gather(const Problem &problem, RowVector &b, RowVector &omega) const;
     /// z <- A x on the rows of block k; z is the block's part of the array.
     void predict(std::size_t k, const double *x, double *z) const;
     /// g += A'w
@@ -58,9 +64,13 @@ class RowBlocks {
     void add_hessian(std::size_t k, const double *h, RowScratch &scratch, RowSums &sums) const;
 
     /// Adds up work(k, scratch, sums) over the first `blocks` blocks, in a fixed number of parts and the parts in their order, so
-    /// that the bits do not depend on the number of threads. At most `threads`; says how many ran.
+    /// that the bits do not depend on the number of threads.
     using BlockWork = std::function<void(std::size_t, RowScratch &, RowSums &)>;
-    int sum(std::size_t blocks, int threads, bool with_hessian, RowSums &total, const BlockWork &work) const;
+    void sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const;
+    /// work(k) for the first `blocks` blocks, in any order.
+    void each(std::size_t blocks, const std::function<void(std::size_t)> &work) const;
+    /// Most threads that ran so far.
+    int threads() const { return threads_; }
     /// scale times the Hessian of `sums` into the upper half.
     void assemble(const RowSums &sums, double scale, Eigen::MatrixXd &hessian) const;
 
@@ -70,21 +80,29 @@ class RowBlocks {
     void shuffle(std::uint64_t seed, std::int64_t rows);
     void choose_panel(const Problem &problem);
     void copy(const Problem &problem);
+    template <class Matrix> void copy_block(const Matrix &matrix, bool has_intercept, std::size_t k);
     ColumnBlock panel(std::size_t k) const {
         return {panel_values_.data() + k * block_rows_ * panel_, panel_, block_rows_, block_rows_};
     }
     TailBlock tail(std::size_t k) const {
-        return {offsets_.data() + k * block_rows_, tail_columns_.data(), tail_values_.data()};
+        return {tails_[k].offsets.data(), tails_[k].columns.data(), tails_[k].values.data()};
     }
 
+    struct Tail {
+        std::vector<std::int32_t> offsets;
+        std::vector<std::uint16_t> columns; // counted from the first tail column
+        std::vector<double> values;
+    };
+
     const NewtonKernels &kernels_;
+    mutable Team team_;
+    mutable int threads_ = 1;
     std::size_t blocks_ = 0, block_rows_ = 256, panel_ = 0, tail_ = 0;
+    double block_work_ = 0; // entries in a block
     std::vector<std::int32_t> order_;
     std::vector<std::int32_t> place_; // coordinate of the problem -> here; the panel comes first
-    std::vector<double, HugePageAllocator<double>> panel_values_;
-    std::vector<std::int64_t> offsets_;
-    std::vector<std::uint16_t> tail_columns_; // counted from the first tail column
-    std::vector<double> tail_values_;
+    std::vector<double, UnfilledHugePageAllocator<double>> panel_values_;
+    std::vector<Tail> tails_; // of the blocks
 };
 
 } // namespace spdc

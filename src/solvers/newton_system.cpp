@@ -29,19 +29,14 @@ double squared_over_l2(const VectorXd &r, const VectorXd &l2, const VectorXd &x)
 class PrimalSystem final : public NewtonSystem {
   public:
     PrimalSystem(const Problem &problem, const SolveContext &context)
-        : most_threads_(context.threads), rows_(static_cast<double>(problem.rows())), blocks_(problem, context.seed) {
+        : rows_(static_cast<double>(problem.rows())), blocks_(problem, context.seed, context.threads) {
         l2_.resize(static_cast<Eigen::Index>(blocks_.dimension()));
         for (std::int64_t j = 0; j < problem.dimension(); ++j) {
             place_.push_back(static_cast<Eigen::Index>(blocks_.place_of(j)));
             l2_[place_.back()] = problem.regularizer(j).strong_convexity();
         }
         x_ = step_ = VectorXd::Zero(l2_.size());
-        b_.assign(blocks_.padded_rows(), 0.0);
-        omega_.assign(blocks_.padded_rows(), 0.0);
-        for (std::size_t p = 0; p < blocks_.rows(); ++p) {
-            b_[p] = problem.targets()[at(blocks_.row_at(p))];
-            omega_[p] = problem.importance(blocks_.row_at(p));
-        }
+        blocks_.gather(problem, b_, omega_);
     }
 
     LossRows rows() const override { return {b_.data(), omega_.data(), blocks_.padded_rows()}; }
@@ -99,17 +94,17 @@ class PrimalSystem final : public NewtonSystem {
   private:
     std::size_t begin(std::size_t k) const { return k * blocks_.block_rows(); }
     void run(bool hessian, const RowBlocks::BlockWork &work) {
-        threads_ = std::max(threads_, blocks_.sum(blocks_.blocks(), most_threads_, hessian, sums_, work));
+        blocks_.sum(blocks_.blocks(), hessian, sums_, work);
+        threads_ = blocks_.threads();
     }
     VectorXd gradient() const {
         return view(sums_.gradient.data(), sums_.gradient.size()) / rows_ + l2_.cwiseProduct(x_);
     }
 
-    const int most_threads_;
     const double rows_;
     RowBlocks blocks_;
     std::vector<Eigen::Index> place_;
-    std::vector<double> b_, omega_;
+    RowVector b_, omega_;
     VectorXd l2_, x_, step_;
     Eigen::MatrixXd hessian_;
     ScaledCholesky factor_;
@@ -219,10 +214,10 @@ DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
         omega_[i] = problem.importance(static_cast<std::int64_t>(i));
     }
     const Problem features = transposed(problem);
-    const RowBlocks blocks(features, context.seed);
+    const RowBlocks blocks(features, context.seed, context.threads);
     RowSums sums;
     const std::vector<double> ones(blocks.block_rows(), 1.0);
-    blocks.sum(blocks.blocks(), context.threads, true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
+    blocks.sum(blocks.blocks(), true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
         blocks.add_hessian(k, ones.data(), scratch, own);
     });
     Eigen::MatrixXd gram;

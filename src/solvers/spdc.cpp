@@ -185,16 +185,16 @@ double RatioSearch::next(double passes, double gap, double ratio, double balance
 
 // Section 3 without its constants. The perturbation starts at gap/(4 C_1), C_1 = |x|^2 + G^2 taken at the current point, stays
 // below that, and at least halves at every certification, so that it cannot hold the gap up.
-void SpdcMethod::certified(const Certifier &certifier) {
+void SpdcMethod::certified(const Found &found) {
     const bool smooth = problem_.loss().gamma() > 0, strongly_convex = problem_.is_strongly_convex();
     if ((smooth && strongly_convex) || options_.perturbation) return;
-    const Certificate &now = certifier.certificate();
+    const Certificate &now = found.certificate;
     const double balanced = balanced_ratio();
     if (!strongly_convex) restart(now.gap);
     double x2 = 0, y2 = 0, best_x2 = 0;
     for (std::int64_t j = 0; j < d_; ++j) {
         x2 += w_[at(j)].x * w_[at(j)].x;
-        best_x2 += certifier.x()[at(j)] * certifier.x()[at(j)];
+        best_x2 += found.x[at(j)] * found.x[at(j)];
     }
     if (best_x2 > 0) x2 = std::min(x2, 30 * best_x2); // an overshooting x must not ask for still longer steps
     for (std::int64_t i = 0; i < n_; ++i)
@@ -209,7 +209,7 @@ void SpdcMethod::certified(const Certifier &certifier) {
         ratio_ =
             blind ? std::sqrt(ratio_ * estimated_ratio(x2, y2)) : search_.next(passes(), now.gap, ratio_, balanced);
         // a loss that is smooth near the best point has a gamma there, which theorem 1 would not exceed
-        const double curvature = largest_curvature(problem_, certifier.predictions());
+        const double curvature = largest_curvature(problem_, found.predictions);
         if (!smooth && curvature > 0 && problem_.strong_convexity() > 0) {
             ratio_ = std::min(ratio_, 1 / (curvature * problem_.strong_convexity()));
         }

@@ -72,7 +72,7 @@ class SpdcMethod final : public Method {
     void advance(double passes) override;
     double passes() const override;
     void point(std::vector<double> &x, std::vector<double> &y) override;
-    void certified(const Certifier &certifier) override;
+    void certified(const Found &found) override;
     std::int64_t coordinates_touched() const override { return touched_; }
     int threads() const override { return threads_; }
 

@@ -38,12 +38,65 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// A copy of the rows in random order, so that a random block of rows is a sequential read.
-template <class Value> struct ShuffledRows {
+/// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
+/// where rows are long enough to be sequential reads themselves.
+template <class Value> struct RandomRows {
+    std::vector<std::int32_t> order; // place -> row of the problem
     std::vector<std::int64_t> offsets;
-    std::vector<std::int32_t> columns;
-    std::vector<Value> values;
+    const std::int32_t *columns = nullptr;
+    const Value *values = nullptr;
+    /// Places visited together. The larger the block, the less random the order: on news20, whose rows are long and alike, blocks of
+    /// 1024 rows need three to eight times the passes of blocks of 16 or of single rows.
+    std::size_t block = 1;
+
+    RandomRows(const AnyMatrix &matrix, Random &random);
+
+  private:
+    static constexpr std::int64_t long_row = 32;
+    void refer_to(const CsrMatrix<Value> &matrix);
+    template <class Matrix> void copy(const Matrix &matrix, Random &random);
+    std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> own_columns_;
+    std::vector<Value, UnfilledHugePageAllocator<Value>> own_values_;
 };
+
+template <class Value> RandomRows<Value>::RandomRows(const AnyMatrix &matrix, Random &random) {
+    order.resize(at(rows(matrix)));
+    offsets.resize(order.size() + 1);
+    std::iota(order.begin(), order.end(), 0);
+    const auto *sparse = std::get_if<CsrMatrix<Value>>(&matrix);
+    if (sparse && sparse->nonzeros() >= long_row * sparse->rows()) {
+        refer_to(*sparse);
+    } else {
+        std::visit([&](const auto &any) { copy(any, random); }, matrix);
+    }
+}
+
+template <class Value> void RandomRows<Value>::refer_to(const CsrMatrix<Value> &matrix) {
+    columns = matrix.row(0).columns;
+    values = matrix.row(0).values;
+    for (std::int64_t i = 0; i < matrix.rows(); ++i) offsets[at(i) + 1] = offsets[at(i)] + matrix.row(i).size();
+}
+
+template <class Value> template <class Matrix> void RandomRows<Value>::copy(const Matrix &matrix, Random &random) {
+    for (std::size_t i = order.size(); i > 1; --i) {
+        std::swap(order[i - 1], order[at(random.below(static_cast<std::int64_t>(i)))]);
+    }
+    own_columns_.resize(at(matrix.nonzeros()));
+    own_values_.resize(at(matrix.nonzeros()));
+    std::size_t end = 0;
+    for (std::size_t p = 0; p < order.size(); ++p) {
+        const auto row = matrix.row(order[p]);
+        for (std::int64_t q = 0; q < row.size(); ++q) {
+            own_columns_[end] = row.column(q);
+            own_values_[end] = static_cast<Value>(row.value(q));
+            end += row.value(q) != 0 ? 1 : 0; // dense data have zeros
+        }
+        offsets[p + 1] = static_cast<std::int64_t>(end);
+    }
+    columns = own_columns_.data();
+    values = own_values_.data();
+    block = std::clamp<std::size_t>(4096 * order.size() / std::max<std::size_t>(1, end), 8, 256);
+}
 
 template <class L, class Value> class FastMethod final : public Method {
   public:
@@ -59,13 +112,11 @@ template <class L, class Value> class FastMethod final : public Method {
     std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
 
   private:
-    void copy_rows();
-    void start_duals();
     void set_steps();
     void start_sweep();
     void end_sweep();
     void activate_all();
-    void run_block(std::span<const std::int32_t> block) noexcept;
+    template <bool is_sdca> void visit(std::size_t from, std::size_t to) noexcept;
     void watch(std::size_t i, double s, double y, double b, double delta) noexcept;
     void rebase() noexcept;
     double quadratic_gap() const noexcept;
@@ -77,11 +128,12 @@ template <class L, class Value> class FastMethod final : public Method {
     double lambda_, gamma_ = 0, R_ = 1, column_ = 0;
     bool free_intercept_ = false;
     Random random_;
-    std::vector<std::int32_t> order_; // place in the shuffled copy -> row of the problem
-    ShuffledRows<Value> rows_;
+    RandomRows<Value> rows_;
     std::vector<double> b_, omega_row_, norm2_, y_;
     DualState<L> dual_;
-    std::vector<Pair, HugePageAllocator<Pair>> zu_;
+    bool is_sdca_ = false;                          // for the whole run: then x = -u/lambda, and one vector is enough
+    std::vector<Pair, HugePageAllocator<Pair>> zu_; // otherwise
+    std::vector<double, HugePageAllocator<double>> x_;
     double x0_ = 0, u0_ = 0; // the intercept, in units of its column
     double alpha_ = 1, beta_ = 0;
     double tau_ = 0, rho_ = 1, extrapolate_ = 0, sigma_scale_ = 0;
@@ -92,92 +144,44 @@ template <class L, class Value> class FastMethod final : public Method {
     std::vector<std::uint8_t> dropped_;
     std::size_t next_ = 0;
     double visited_since_full_ = 0;
-    double moved_ = 0, young_ = 0, estimated_gap_ = infinity;
+    double moved_ = 0, young_ = 0, estimated_gap_ = infinity, last_gap_ = 0;
     std::int64_t visits_ = 0, touched_ = 0;
 };
-
-constexpr std::size_t block_size = 256; // rows: they fit the first-level cache's reach and keep the order random enough
 
 template <class L, class Value>
 FastMethod<L, Value>::FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking,
                                  bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
-      d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed), dual_(at(problem.rows())),
-      zu_(at(problem.features())) {
+      d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
+      rows_(problem.matrix(), random_), b_(at(n_)), omega_row_(at(n_)), norm2_(at(n_)), y_(at(n_)), dual_(at(n_)),
+      dropped_(at(n_)) {
+    const std::vector<double> norms = problem.squared_row_norms();
     free_intercept_ = problem.intercept() == Intercept::free;
-    copy_rows();
+    for (std::size_t p = 0; p < y_.size(); ++p) {
+        const auto i = rows_.order[p];
+        b_[p] = problem_.targets()[at(i)];
+        omega_row_[p] = problem_.importance(i);
+        norm2_[p] = omega_row_[p] * norms[at(i)]; // of sqrt(omega) a, see spdc.cpp
+    }
     R_ = median_norm(norm2_);
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
         if (free_intercept_) x0_ = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
         for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += omega_row_[p] * column_ * column_;
     }
+    // All duals start at 0, where u and the x that it implies are 0, too; rows without entries never move.
+    for (std::size_t p = 0; p < y_.size(); ++p) {
+        if (norm2_[p] == 0) y_[p] = loss_.derivative(0, b_[p]);
+    }
     const double n = static_cast<double>(n_);
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, n);
     const double largest = R_ / std::sqrt(lambda_ * n * gamma_);
-    rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : omega);
-    start_duals();
-    dropped_.resize(at(n_));
+    is_sdca_ = is_sdca || (!omega && largest <= 1.5);
+    rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega);
+    is_sdca_ ? x_.resize(at(d_)) : zu_.resize(at(d_));
     activate_all();
     set_steps();
     start_sweep();
-}
-
-template <class L, class Value> void FastMethod<L, Value>::copy_rows() {
-    order_.resize(at(n_));
-    std::iota(order_.begin(), order_.end(), 0);
-    for (std::size_t i = order_.size(); i > 1; --i) {
-        std::swap(order_[i - 1], order_[at(random_.below(static_cast<std::int64_t>(i)))]);
-    }
-    rows_.offsets.assign(1, 0);
-    rows_.offsets.reserve(order_.size() + 1);
-    rows_.columns.reserve(at(problem_.nonzeros()));
-    rows_.values.reserve(at(problem_.nonzeros()));
-    b_.resize(order_.size());
-    omega_row_.resize(order_.size());
-    norm2_.resize(order_.size());
-    y_.assign(order_.size(), 0.0);
-    std::visit(
-        [&](const auto &matrix) {
-            for (std::size_t p = 0; p < order_.size(); ++p) {
-                const auto row = matrix.row(order_[p]);
-                double norm2 = 0;
-                for (std::int64_t q = 0; q < row.size(); ++q) {
-                    if (row.value(q) == 0) continue; // dense data have zeros
-                    rows_.columns.push_back(row.column(q));
-                    rows_.values.push_back(static_cast<Value>(row.value(q)));
-                    norm2 += row.value(q) * row.value(q);
-                }
-                rows_.offsets.push_back(static_cast<std::int64_t>(rows_.columns.size()));
-                b_[p] = problem_.targets()[at(order_[p])];
-                omega_row_[p] = problem_.importance(order_[p]);
-                norm2_[p] = omega_row_[p] * norm2; // of sqrt(omega) a, see spdc.cpp
-            }
-        },
-        problem_.matrix());
-}
-
-/// Rows without entries never move.
-template <class L, class Value> void FastMethod<L, Value>::start_duals() {
-    const double n = static_cast<double>(n_);
-    for (std::size_t p = 0; p < y_.size(); ++p) {
-        if (norm2_[p] == 0) {
-            y_[p] = loss_.derivative(0, b_[p]);
-            continue;
-        }
-        if constexpr (std::is_same_v<L, Logistic>) {
-            const double start = logistic_start(R_, lambda_, n);
-            y_[p] = -b_[p] * start;
-            dual_.t[p] = std::log(start) - std::log1p(-start);
-            const double weight = omega_row_[p] * y_[p] / n;
-            for (std::int64_t q = rows_.offsets[p]; q < rows_.offsets[p + 1]; ++q) {
-                zu_[at(rows_.columns[at(q)])].u += weight * static_cast<double>(rows_.values[at(q)]);
-            }
-            u0_ += weight * column_;
-        }
-    }
-    for (Pair &pair : zu_) pair.z = -pair.u / lambda_; // the x that y implies
-    if (column_ != 0 && !free_intercept_) x0_ = -u0_ / lambda_;
 }
 
 template <class L, class Value> void FastMethod<L, Value>::set_steps() {
@@ -190,14 +194,14 @@ template <class L, class Value> void FastMethod<L, Value>::set_steps() {
 }
 
 template <class L, class Value> void FastMethod<L, Value>::start_sweep() {
-    const std::size_t blocks = (active_.size() + block_size - 1) / block_size;
+    const std::size_t blocks = (active_.size() + rows_.block - 1) / rows_.block;
     std::vector<std::int64_t> block_order(blocks);
     std::iota(block_order.begin(), block_order.end(), 0);
     random_.shuffle(block_order);
     visiting_.clear();
     visiting_.reserve(active_.size());
     for (const std::int64_t block : block_order) {
-        const std::size_t begin = at(block) * block_size, end = std::min(begin + block_size, active_.size());
+        const std::size_t begin = at(block) * rows_.block, end = std::min(begin + rows_.block, active_.size());
         const std::size_t start = visiting_.size();
         visiting_.insert(visiting_.end(), active_.begin() + static_cast<std::ptrdiff_t>(begin),
                          active_.begin() + static_cast<std::ptrdiff_t>(end));
@@ -212,7 +216,10 @@ template <class L, class Value> void FastMethod<L, Value>::start_sweep() {
 
 template <class L, class Value> void FastMethod<L, Value>::end_sweep() {
     const bool was_full = static_cast<std::int64_t>(active_.size()) == n_;
-    estimated_gap_ = young_ / static_cast<double>(n_) + quadratic_gap();
+    // the rows were looked at as they were visited, on average half a sweep ago: their gap has gone on falling since
+    const double gap = young_ / static_cast<double>(n_) + quadratic_gap();
+    estimated_gap_ = gap * std::sqrt(std::clamp(gap / last_gap_, 0.01, 1.0));
+    last_gap_ = gap;
     bool change = rule_->next(moved_);
     if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
@@ -239,37 +246,66 @@ template <class L, class Value> void FastMethod<L, Value>::activate_all() {
     visited_since_full_ = 0;
 }
 
-template <class L, class Value> void FastMethod<L, Value>::run_block(std::span<const std::int32_t> block) noexcept {
+/// The row's entries times x, in a few sums that do not wait for one another.
+template <class Value>
+double dot(const std::int32_t *columns, const Value *values, std::int64_t count, const double *x) noexcept {
+    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    std::int64_t q = 0;
+    for (; q + 3 < count; q += 4) {
+        s0 += static_cast<double>(values[q]) * x[columns[q]];
+        s1 += static_cast<double>(values[q + 1]) * x[columns[q + 1]];
+        s2 += static_cast<double>(values[q + 2]) * x[columns[q + 2]];
+        s3 += static_cast<double>(values[q + 3]) * x[columns[q + 3]];
+    }
+    for (; q < count; ++q) s0 += static_cast<double>(values[q]) * x[columns[q]];
+    return (s0 + s1) + (s2 + s3);
+}
+
+/// The same for z and u at once.
+template <class Value>
+Pair dot(const std::int32_t *columns, const Value *values, std::int64_t count, const Pair *zu) noexcept {
+    double z0 = 0, z1 = 0, u0 = 0, u1 = 0;
+    std::int64_t q = 0;
+    for (; q + 1 < count; q += 2) {
+        const Pair &p0 = zu[columns[q]], &p1 = zu[columns[q + 1]];
+        const double a0 = static_cast<double>(values[q]), a1 = static_cast<double>(values[q + 1]);
+        z0 += a0 * p0.z;
+        u0 += a0 * p0.u;
+        z1 += a1 * p1.z;
+        u1 += a1 * p1.u;
+    }
+    if (q < count) {
+        z0 += static_cast<double>(values[q]) * zu[columns[q]].z;
+        u0 += static_cast<double>(values[q]) * zu[columns[q]].u;
+    }
+    return {z0 + z1, u0 + u1};
+}
+
+template <class L, class Value>
+template <bool is_sdca>
+void FastMethod<L, Value>::visit(std::size_t from, std::size_t to) noexcept {
     const std::int64_t *const offsets = rows_.offsets.data();
-    const std::int32_t *const columns = rows_.columns.data();
-    const Value *const values = rows_.values.data();
     Pair *const zu = zu_.data();
+    double *const x = x_.data();
     const double inverse_n = 1 / static_cast<double>(n_);
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
-    for (std::size_t k = 0; k < block.size(); ++k) {
-        if (k + 4 < block.size()) {
-            const std::int64_t ahead = offsets[block[k + 4]];
-            __builtin_prefetch(columns + ahead);
-            __builtin_prefetch(values + ahead);
+    for (std::size_t k = from; k < to; ++k) {
+        if (k + 4 < visiting_.size()) {
+            const std::int64_t ahead = offsets[visiting_[k + 4]];
+            __builtin_prefetch(rows_.columns + ahead);
+            __builtin_prefetch(rows_.values + ahead);
         }
-        const auto i = at(block[k]);
-        const std::int64_t begin = offsets[i], end = offsets[i + 1];
-        double z0 = 0, z1 = 0, u0 = 0, u1 = 0;
-        std::int64_t q = begin;
-        for (; q + 1 < end; q += 2) {
-            const Pair &p0 = zu[columns[q]], &p1 = zu[columns[q + 1]];
-            const double a0 = static_cast<double>(values[q]), a1 = static_cast<double>(values[q + 1]);
-            z0 += a0 * p0.z;
-            u0 += a0 * p0.u;
-            z1 += a1 * p1.z;
-            u1 += a1 * p1.u;
+        const auto i = at(visiting_[k]);
+        const std::int32_t *const columns = rows_.columns + offsets[i];
+        const Value *const values = rows_.values + offsets[i];
+        const std::int64_t count = offsets[i + 1] - offsets[i];
+        double s = column_ * x0_;
+        if constexpr (is_sdca) {
+            s += dot(columns, values, count, x);
+        } else {
+            const Pair product = dot(columns, values, count, zu);
+            s += alpha * product.z + beta * product.u;
         }
-        if (q < end) {
-            const Pair &p0 = zu[columns[q]];
-            z0 += static_cast<double>(values[q]) * p0.z;
-            u0 += static_cast<double>(values[q]) * p0.u;
-        }
-        const double s = alpha * (z0 + z1) + beta * (u0 + u1) + column_ * x0_;
         const double b = b_[i], y = y_[i], norm2 = norm2_[i];
         if (norm2 == 0) continue; // its dual is where it belongs from the start
         const double next = dual_.step(loss_, i, s, y, sigma_scale_ / norm2, b);
@@ -288,17 +324,21 @@ template <class L, class Value> void FastMethod<L, Value>::run_block(std::span<c
         if (delta == 0) continue;
         y_[i] = next;
         moved += delta * delta * norm2;
-        // alpha z + beta u must grow by -rho tau (extrapolated delta) a, of which beta u already has its part
-        const double to_z = -move / alpha * (rho_ * tau_ * extrapolate_ + beta * inverse_n);
-        for (q = begin; q < end; ++q) {
-            Pair &pair = zu[columns[q]];
-            const double a = static_cast<double>(values[q]);
-            pair.z += to_z * a;
-            pair.u += to_u * a;
+        if constexpr (is_sdca) {
+            const double to_x = -to_u / lambda_;
+            for (std::int64_t q = 0; q < count; ++q) x[columns[q]] += to_x * static_cast<double>(values[q]);
+        } else {
+            // alpha z + beta u must grow by -rho tau (extrapolated delta) a, of which beta u already has its part
+            const double to_z = -move / alpha * (rho_ * tau_ * extrapolate_ + beta * inverse_n);
+            for (std::int64_t q = 0; q < count; ++q) {
+                Pair &pair = zu[columns[q]];
+                const double a = static_cast<double>(values[q]);
+                pair.z += to_z * a;
+                pair.u += to_u * a;
+            }
         }
     }
-    alpha_ = alpha;
-    beta_ = beta;
+    if constexpr (!is_sdca) alpha_ = alpha, beta_ = beta;
     moved_ += moved;
     young_ += young;
 }
@@ -329,8 +369,8 @@ template <class L, class Value> double FastMethod<L, Value>::quadratic_gap() con
 template <class L, class Value> void FastMethod<L, Value>::advance(double passes) {
     auto left = static_cast<std::int64_t>(std::ceil(passes * static_cast<double>(n_)));
     while (left > 0) {
-        const std::size_t count = std::min(block_size, visiting_.size() - next_);
-        run_block(std::span<const std::int32_t>(visiting_).subspan(next_, count));
+        const std::size_t count = std::min<std::size_t>(256, visiting_.size() - next_);
+        is_sdca_ ? visit<true>(next_, next_ + count) : visit<false>(next_, next_ + count);
         next_ += count;
         visits_ += static_cast<std::int64_t>(count);
         left -= static_cast<std::int64_t>(count);
@@ -343,10 +383,11 @@ template <class L, class Value> void FastMethod<L, Value>::advance(double passes
 
 template <class L, class Value> void FastMethod<L, Value>::point(std::vector<double> &x, std::vector<double> &y) {
     x.resize(at(problem_.dimension()));
+    std::copy(x_.begin(), x_.end(), x.begin());
     for (std::size_t j = 0; j < zu_.size(); ++j) x[j] = alpha_ * zu_[j].z + beta_ * zu_[j].u;
     if (column_ != 0) x.back() = x0_ * column_;
     y.resize(y_.size());
-    for (std::size_t p = 0; p < y_.size(); ++p) y[at(order_[p])] = y_[p];
+    for (std::size_t p = 0; p < y_.size(); ++p) y[at(rows_.order[p])] = y_[p];
 }
 
 template <class L>

@@ -109,8 +109,8 @@ template <class L> struct DualState {
 };
 
 template <> struct DualState<Logistic> {
-    std::vector<double> t; // logit of p = -b y
-    explicit DualState(std::size_t rows) : t(rows, 0.0) {}
+    std::vector<double> t;                                  // logit of p = -b y
+    explicit DualState(std::size_t rows) : t(rows, -4.6) {} // of p = 0.01, though y starts at 0
     double logit(std::size_t i) const noexcept { return t[i]; }
     void keep_logit(std::size_t i, double value) noexcept { t[i] = value; }
     double step(const Logistic &loss, std::size_t i, double s, double y, double sigma, double b) noexcept {
@@ -120,8 +120,8 @@ template <> struct DualState<Logistic> {
     // tighter roots did not save passes.
     static double step_from(double &logit, const Logistic &, double s, double y, double sigma, double b) noexcept {
         const double margin = b * s, p0 = -b * y, inverse = 1 / sigma;
-        double root = logit, p = p0;
-        const double first = root + margin;
+        double root = logit, p = p0 > 0 ? p0 : 1 / (1 + std::exp(-root)); // 0 only at the first visit
+        const double first = root + margin + (p - p0) * inverse;
         if (std::fabs(first) < 1e-14) return y;
         double lower = -margin - (1 - p0) * inverse, upper = -margin + p0 * inverse, f = first;
         for (int iteration = 0; iteration < 60; ++iteration) {
@@ -152,9 +152,6 @@ inline double median_norm(const std::vector<double> &squared_norms) {
 inline double working_gamma(double gamma, double R, double lambda, double n) {
     return gamma > 0 ? gamma : 0.05 * R / std::sqrt(lambda * n);
 }
-
-/// Logistic starts with all p here, near the bound where most rows end: far fewer passes than from 1/2.
-inline double logistic_start(double R, double lambda, double n) { return std::min(0.01, 0.3 * lambda * n / (R * R)); }
 
 struct StepSizes {
     double tau = 0, rho = 1, extrapolate = 0, sigma_scale = 0; // sigma_i = sigma_scale / |a_i|^2

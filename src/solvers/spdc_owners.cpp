@@ -246,31 +246,11 @@ template <class L> void OwnersMethod<L>::fill_gram(Batches &batches, int thread)
     }
 }
 
+/// All start at 0, where u and the x that it implies are 0, too. Rows without entries never move.
 template <class L> void OwnersMethod<L>::start_duals() {
-    const double n = static_cast<double>(n_);
-    bool moves = false;
     for (std::size_t p = 0; p < y_.size(); ++p) {
-        if (norm2_[p] == 0) {
-            y_[p] = loss_.derivative(0, b_[p]); // never moves
-        } else if constexpr (std::is_same_v<L, Logistic>) {
-            const double start = logistic_start(R_, lambda_, n);
-            y_[p] = -b_[p] * start;
-            dual_.t[p] = std::log(start) - std::log1p(-start);
-            walk_.u0 += importance_[p] * y_[p] / n * column_;
-            moves = true;
-        }
+        if (norm2_[p] == 0) y_[p] = loss_.derivative(0, b_[p]);
     }
-    if (column_ != 0 && !free_intercept_) walk_.x0 = -walk_.u0 / lambda_;
-    if (!moves) return;
-    team_.run([&](int thread) {
-        each_owner(thread, [&](int owner) {
-            for (std::int32_t place = 0; place < n_; ++place) {
-                const double u = importance_[at(place)] * y_[at(place)] / n;
-                const ZU move{-u / lambda_, u}; // the x that y implies
-                rows_->add(owner, {&place, 1}, &move, zu(owner).data());
-            }
-        });
-    });
 }
 
 template <class L> void OwnersMethod<L>::set_steps() {

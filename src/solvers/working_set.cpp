@@ -79,7 +79,7 @@ template <class Value> class WorkingSetMethod final : public Method {
                static_cast<double>(std::max<std::int64_t>(1, columns_.entries()));
     }
     void point(std::vector<double> &x, std::vector<double> &y) override;
-    void certified(const Certifier &certifier) override;
+    void certified(const Found &found) override;
     /// The driver compares with twice the tolerance times the objective it knows; this guess needs no such margin.
     double estimated_gap() const override { return 2 * std::max(gap_ / size_, 1e-300) * reference_; }
     std::int64_t coordinates_touched() const override { return touched_ + model_.touched(); }
@@ -171,8 +171,8 @@ template <class Value> void WorkingSetMethod<Value>::point(std::vector<double> &
     y = y_;
 }
 
-template <class Value> void WorkingSetMethod<Value>::certified(const Certifier &certifier) {
-    const Certificate &now = certifier.certificate();
+template <class Value> void WorkingSetMethod<Value>::certified(const Found &found) {
+    const Certificate &now = found.certificate;
     reference_ = std::max(std::fabs(now.primal), std::fabs(now.dual));
     predict();
     if (now.relative_gap > 2 * gap_ / size_) { // screening may have trusted a guess too much
