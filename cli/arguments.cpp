@@ -29,6 +29,13 @@ void add_read_options(CommandLine &line, ReadOptions &read) {
                 read.label_column);
 }
 
+void add_threads_option(CommandLine &line, int &threads) {
+    threads = available_cores();
+    line.option(
+        "--threads", "N", fmt::format("threads (default: the cores this process may use, here {})", threads),
+        [&threads](const std::string &text) { threads = static_cast<int>(parse_integer("threads", text, 1, 4096)); });
+}
+
 void add_features_option(CommandLine &line, ReadOptions &read) {
     line.option(
         "--features", "D", "number of features; an index beyond it is an error (default: as the data have)",
@@ -186,11 +193,7 @@ void add_output_options(CommandLine &line, TrainArguments &train) {
 }
 
 void add_run_options(CommandLine &line, TrainArguments &train) {
-    line.option("--threads", "N",
-                fmt::format("threads (default: the cores this process may use, here {})", train.threads),
-                [&train](const std::string &text) {
-                    train.threads = static_cast<int>(parse_integer("threads", text, 1, 4096));
-                });
+    add_threads_option(line, train.threads);
     line.option(
         "--presolve", "WHEN",
         "merge equal rows and proportional columns: auto (with --solver auto, where it pays), on or off (default "
@@ -206,7 +209,6 @@ void add_run_options(CommandLine &line, TrainArguments &train) {
 
 TrainArguments parse_train(const Arguments &arguments) {
     TrainArguments train;
-    train.threads = available_cores();
     LossOptions loss;
     SolverOptions solver;
     FieldOptions stopping("");
@@ -235,6 +237,7 @@ TrainArguments parse_train(const Arguments &arguments) {
 
     train.loss = loss.take();
     train.solver = solver.take();
+    train.read.threads = train.threads;
     stopping.assign(train.stopping);
     parse_class_weights(class_weights, train.problem);
     if (nonnegative) train.bounds.lower = 0;
@@ -256,6 +259,7 @@ PredictArguments parse_predict(const Arguments &arguments) {
                 "(loss logistic; of the larger of two labels, else one per label) (default label)",
                 [&](const std::string &text) { predict.kind = parse_prediction(text); });
     add_read_options(line, predict.read);
+    add_threads_option(line, predict.read.threads);
     line.parse(arguments);
     return predict;
 }
@@ -272,6 +276,7 @@ EvaluateArguments parse_evaluate(const Arguments &arguments) {
     line.group("Output");
     line.flag("--json", "print one JSON object", evaluate.json);
     add_read_options(line, evaluate.read);
+    add_threads_option(line, evaluate.read.threads);
     line.parse(arguments);
     return evaluate;
 }
@@ -288,6 +293,7 @@ InfoArguments parse_info(const Arguments &arguments) {
     loss.add_to(line, "logistic, or squared when the targets are no labels");
     add_intercept_option(line, info.intercept);
     add_read_options(line, info.read);
+    add_threads_option(line, info.read.threads);
     add_features_option(line, info.read);
     line.parse(arguments);
     const bool given = loss.given();
@@ -307,6 +313,7 @@ ConvertArguments parse_convert(const Arguments &arguments) {
     line.option("--to", "NAME", "format to write: libsvm, csv or tsv (default: by the name)",
                 [&](const std::string &text) { convert.to = parse_format(text); });
     add_read_options(line, convert.read);
+    add_threads_option(line, convert.read.threads);
     add_features_option(line, convert.read);
     line.parse(arguments);
     return convert;
@@ -330,6 +337,7 @@ VerifyArguments parse_verify(const Arguments &arguments) {
                 });
     line.flag("--json", "print one JSON object", verify.json);
     add_read_options(line, verify.read);
+    add_threads_option(line, verify.read.threads);
     add_row_and_feature_files(line, verify.weights, verify.penalty_factors);
     line.parse(arguments);
     return verify;

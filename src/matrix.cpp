@@ -136,6 +136,19 @@ CsrMatrix<Value>::CsrMatrix(std::int64_t cols, std::span<const std::int64_t> off
 }
 
 template <class Value>
+CsrMatrix<Value> CsrMatrix<Value>::trusted(std::int64_t cols, std::span<const std::int64_t> offsets,
+                                           std::span<const std::int32_t> columns, std::span<const Value> values,
+                                           std::shared_ptr<const void> owner) {
+    CsrMatrix matrix;
+    matrix.cols_ = cols;
+    matrix.offsets_ = offsets;
+    matrix.columns_ = columns;
+    matrix.values_ = values;
+    matrix.owner_ = std::move(owner);
+    return matrix;
+}
+
+template <class Value>
 CsrMatrix<Value> CsrMatrix<Value>::own(std::int64_t cols, std::vector<std::int64_t> offsets,
                                        std::vector<std::int32_t> columns, std::vector<Value> values) {
     struct Owner {

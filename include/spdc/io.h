@@ -29,7 +29,7 @@ struct ReadOptions {
     /// Empty: the first column.
     std::string label_column = {};
 
-    /// Threads that parse. (Text is parsed by one thread in this version.)
+    /// Threads that read LIBSVM text; the data and the errors are the same for any number.
     int threads = 1;
 };
 

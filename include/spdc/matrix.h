@@ -51,6 +51,10 @@ template <class Value> class CsrMatrix {
     /// Views; `owner` keeps the memory alive. Throws Error when the invariants above do not hold.
     CsrMatrix(std::int64_t cols, std::span<const std::int64_t> offsets, std::span<const std::int32_t> columns,
               std::span<const Value> values, std::shared_ptr<const void> owner);
+    /// The same without the checks, for a reader that has made them.
+    static CsrMatrix trusted(std::int64_t cols, std::span<const std::int64_t> offsets,
+                             std::span<const std::int32_t> columns, std::span<const Value> values,
+                             std::shared_ptr<const void> owner);
     /// Takes over the vectors.
     static CsrMatrix own(std::int64_t cols, std::vector<std::int64_t> offsets, std::vector<std::int32_t> columns,
                          std::vector<Value> values);
