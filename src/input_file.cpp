@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -415,7 +416,7 @@ ByteBuffer read_all(InputStream &stream) {
 
 } // namespace
 
-InputStream::InputStream(const std::string &path) : name_(path == "-" ? "standard input" : path) {
+InputStream::InputStream(const std::string &path) : name_(path == "-" ? "standard input" : path), path_(path) {
     const bool standard_input = path == "-";
     const auto input =
         std::make_shared<Descriptor>(standard_input ? STDIN_FILENO : open_for_reading(path), !standard_input);
@@ -464,6 +465,21 @@ void InputStream::skip_byte_order_mark() {
     if (peek(byte_order_mark.size()).starts_with(byte_order_mark)) {
         taken_ += byte_order_mark.size();
     }
+}
+
+SharedBytes InputStream::map_or_read() {
+    if (size_ == 0 || compressed_ || path_ == "-") {
+        auto bytes = std::make_shared<ByteBuffer>(read_all(*this));
+        return {text_of(*bytes), bytes};
+    }
+    const Descriptor input(open_for_reading(path_), true);
+    const std::size_t size = size_of(input, name_);
+    void *const memory = size == 0 ? MAP_FAILED : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, input.number(), 0);
+    if (memory == MAP_FAILED) {
+        fail_system(name_, "map into memory", size == 0 ? EINVAL : errno);
+    }
+    const std::shared_ptr<const void> owner(memory, [size](void *mapped) { ::munmap(mapped, size); });
+    return {{static_cast<const char *>(memory), size}, owner};
 }
 
 void InputStream::check_rest() {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -13,6 +14,12 @@ namespace spdc {
 using ByteBuffer = GrowingArray<char>;
 
 inline std::string_view text_of(const ByteBuffer &bytes) noexcept { return {bytes.data(), bytes.size()}; }
+
+/// Bytes and what keeps them alive; aligned as malloc() aligns.
+struct SharedBytes {
+    std::string_view bytes;
+    std::shared_ptr<const void> owner;
+};
 
 /// The bytes one after another. Compression is undone piece by piece, so that the text need not be in memory as a whole.
 class InputStream {
@@ -36,6 +43,10 @@ class InputStream {
     /// Reads to the end when the input is compressed: damaged bytes may look like faulty text before their checksum comes.
     void check_rest();
 
+    /// All bytes, if none has been read: a plain file memory-mapped, anything else read. A mapped file must not be changed while it
+    /// is in use; to replace it by another of the same name is safe.
+    SharedBytes map_or_read();
+
     /// Bytes of the file, 0 when unknown, and how many of them have been taken. Of a compressed file, compressed ones.
     std::size_t size() const noexcept { return size_; }
     std::size_t position() const noexcept { return position_; }
@@ -43,7 +54,7 @@ class InputStream {
   private:
     using Source = std::function<std::size_t(char *place, std::size_t room, std::size_t &position)>;
 
-    std::string name_;
+    std::string name_, path_;
     Source source_;
     ByteBuffer ahead_;      // peeked at
     std::size_t taken_ = 0; // of ahead_

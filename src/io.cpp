@@ -41,6 +41,9 @@ Format format_of_name(const std::string &path) {
     if (name.ends_with(".tsv") || name.ends_with(".tab")) {
         return Format::tsv;
     }
+    if (name.ends_with(".spdc")) {
+        return Format::spdc;
+    }
     if (name.ends_with(".libsvm") || name.ends_with(".svm") || name.ends_with(".svmlight")) {
         return Format::libsvm;
     }
@@ -117,6 +120,21 @@ void check_options(const ReadOptions &options) {
     }
 }
 
+Dataset take_spdc(InputStream &stream, const ReadOptions &options) {
+    Dataset data = read_spdc(stream).data;
+    if (!options.label_column.empty()) {
+        fail(ErrorKind::bad_file,
+             fmt::format("{}: a .spdc file has its label already, but label column '{}' is asked for; "
+                         "convert the text again with that label column",
+                         stream.name(), options.label_column));
+    }
+    fit_to_options(data, options, stream.name());
+    if (options.check_entries) {
+        check(data.matrix);
+    }
+    return data;
+}
+
 // Whether a validated number that overflowed or underflowed is large. Such numbers are beyond 10^+-300, so the place of
 // the first digit that counts decides.
 bool is_large(const char *p, const char *end) noexcept {
@@ -175,9 +193,30 @@ const char *read_line_of_numbers(const InputFile &file, const char *p, std::int6
 
 } // namespace
 
+void fit_to_options(Dataset &data, const ReadOptions &options, const std::string &name) {
+    const bool sparse = data.matrix.index() < 2;
+    if (sparse && options.index_base && *options.index_base != data.index_base) {
+        fail(ErrorKind::bad_file,
+             fmt::format("{}: made with index base {}, but {} is asked for; convert the text again "
+                         "with --index-base {}",
+                         name, data.index_base, *options.index_base, *options.index_base));
+    }
+    if (options.features == 0) {
+        return;
+    }
+    if (data.features() > options.features) {
+        fail(ErrorKind::bad_file, fmt::format("{}: {} features, expected at most the {} asked for", name,
+                                              data.features(), options.features));
+    }
+    data.matrix = with_columns(data.matrix, options.features);
+    if (!data.feature_names.empty()) {
+        data.feature_names.resize(static_cast<std::size_t>(options.features));
+    }
+}
+
 Format parse_format(const std::string &name) {
-    const std::vector<std::string> known{"auto", "libsvm", "csv", "tsv"};
-    constexpr Format formats[] = {Format::automatic, Format::libsvm, Format::csv, Format::tsv};
+    const std::vector<std::string> known{"auto", "libsvm", "csv", "tsv", "spdc"};
+    constexpr Format formats[] = {Format::automatic, Format::libsvm, Format::csv, Format::tsv, Format::spdc};
     const auto found = std::find(known.begin(), known.end(), name);
     if (found == known.end()) {
         fail_unknown("format", name, known);
@@ -189,13 +228,17 @@ Dataset read_dataset(const std::string &path, const ReadOptions &options) {
     check_options(options);
     try {
         InputStream stream(path);
-        Format format = options.format == Format::automatic ? format_of_name(path) : options.format;
+        Format format = options.format;
+        if (format == Format::automatic) {
+            format = is_spdc(stream.peek(16)) ? Format::spdc : format_of_name(path);
+        }
         if (format == Format::automatic) {
             format = format_of_stream(stream);
         }
         switch (format) {
         case Format::csv: return read_csv(InputFile(std::move(stream)), options, ',');
         case Format::tsv: return read_csv(InputFile(std::move(stream)), options, '\t');
+        case Format::spdc: return take_spdc(stream, options);
         case Format::libsvm:
         case Format::automatic: break;
         }
@@ -213,10 +256,11 @@ void write_dataset(const Dataset &data, const std::string &path, Format format) 
     }
     OutputFile out(path);
     switch (format == Format::automatic ? format_of_name(path) : format) {
-    case Format::csv: write_csv(data, out, ','); break;
-    case Format::tsv: write_csv(data, out, '\t'); break;
+    case Format::csv: write_csv(in_user_order(data), out, ','); break;
+    case Format::tsv: write_csv(in_user_order(data), out, '\t'); break;
+    case Format::spdc: write_spdc(data, out); break;
     case Format::libsvm:
-    case Format::automatic: write_libsvm(data, out); break;
+    case Format::automatic: write_libsvm(in_user_order(data), out); break;
     }
     out.commit();
 }

@@ -23,6 +23,17 @@ void write_libsvm(const Dataset &data, OutputFile &out);
 Dataset read_csv(const InputFile &file, const ReadOptions &options, char delimiter);
 void write_csv(const Dataset &data, OutputFile &out, char delimiter);
 
+/// The binary format. `source`: what a cache says of the text it was made from, else empty.
+struct SpdcFile {
+    Dataset data;
+    std::string source;
+};
+/// Applies the index base and the features asked for to data that were stored without them.
+void fit_to_options(Dataset &data, const ReadOptions &options, const std::string &name);
+bool is_spdc(std::string_view bytes);
+SpdcFile read_spdc(InputStream &stream);
+void write_spdc(const Dataset &data, OutputFile &out, const std::string &source = {});
+
 inline bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
 inline bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
 
