@@ -17,9 +17,9 @@ namespace {
 
 constexpr std::int64_t most_features = std::int64_t{1} << 31;
 
-void add_read_options(CommandLine &line, ReadOptions &read) {
+void add_read_options(CommandLine &line, DataOptions &read) {
     line.group("Data");
-    line.option("--format", "NAME", "auto, libsvm, csv or tsv (default auto: by file name, else by the text)",
+    line.option("--format", "NAME", "auto, libsvm, csv, tsv or spdc (default auto: by file name, else by the text)",
                 [&read](const std::string &text) { read.format = parse_format(text); });
     line.option("--index-base", "0|1", "number of the first feature in LIBSVM text (default: 0 when an index is 0)",
                 [&read](const std::string &text) {
@@ -27,6 +27,18 @@ void add_read_options(CommandLine &line, ReadOptions &read) {
                 });
     line.option("--label-column", "NAME|N", "CSV: the label's column, by name or from 1, -1 the last (default 1)",
                 read.label_column);
+}
+
+void add_cache_option(CommandLine &line, DataOptions &read) {
+    line.flag("--cache", "keep the data as DATA.spdc beside DATA, and read that next time unless DATA has changed",
+              read.cache);
+}
+
+void add_threads_option(CommandLine &line, int &threads) {
+    threads = available_cores();
+    line.option(
+        "--threads", "N", fmt::format("threads (default: the cores this process may use, here {})", threads),
+        [&threads](const std::string &text) { threads = static_cast<int>(parse_integer("threads", text, 1, 4096)); });
 }
 
 void add_features_option(CommandLine &line, ReadOptions &read) {
@@ -186,11 +198,7 @@ void add_output_options(CommandLine &line, TrainArguments &train) {
 }
 
 void add_run_options(CommandLine &line, TrainArguments &train) {
-    line.option("--threads", "N",
-                fmt::format("threads (default: the cores this process may use, here {})", train.threads),
-                [&train](const std::string &text) {
-                    train.threads = static_cast<int>(parse_integer("threads", text, 1, 4096));
-                });
+    add_threads_option(line, train.threads);
     line.option(
         "--presolve", "WHEN",
         "merge equal rows and proportional columns: auto (with --solver auto, where it pays), on or off (default "
@@ -206,7 +214,6 @@ void add_run_options(CommandLine &line, TrainArguments &train) {
 
 TrainArguments parse_train(const Arguments &arguments) {
     TrainArguments train;
-    train.threads = available_cores();
     LossOptions loss;
     SolverOptions solver;
     FieldOptions stopping("");
@@ -215,12 +222,13 @@ TrainArguments parse_train(const Arguments &arguments) {
     bool nonnegative = false, lower = false;
 
     CommandLine line("spdc train", train_description, train_examples);
-    line.positional("DATA", train.data, "LIBSVM, CSV or TSV, plain or .gz .bz2 .xz .zst; - is standard input");
+    line.positional("DATA", train.data, "LIBSVM, CSV, TSV or .spdc, plain or .gz .bz2 .xz .zst; - is standard input");
     line.positional("MODEL", train.model, "where to write the model; without it nothing is saved", false);
     line.group("Loss");
     loss.add_to(line, "logistic");
     add_penalty_options(line, train, nonnegative, lower);
     add_read_options(line, train.read);
+    add_cache_option(line, train.read);
     add_features_option(line, train.read);
     add_row_and_feature_files(line, train.weights, train.penalty_factors);
     line.repeatable("--class-weight", "SPEC", "balanced, or label=weight,...: multiplies the weight of a label's rows",
@@ -235,6 +243,8 @@ TrainArguments parse_train(const Arguments &arguments) {
 
     train.loss = loss.take();
     train.solver = solver.take();
+    train.read.threads = train.threads;
+    train.read.check_entries = false; // the solving begins with it
     stopping.assign(train.stopping);
     parse_class_weights(class_weights, train.problem);
     if (nonnegative) train.bounds.lower = 0;
@@ -256,6 +266,8 @@ PredictArguments parse_predict(const Arguments &arguments) {
                 "(loss logistic; of the larger of two labels, else one per label) (default label)",
                 [&](const std::string &text) { predict.kind = parse_prediction(text); });
     add_read_options(line, predict.read);
+    add_cache_option(line, predict.read);
+    add_threads_option(line, predict.read.threads);
     line.parse(arguments);
     return predict;
 }
@@ -272,6 +284,8 @@ EvaluateArguments parse_evaluate(const Arguments &arguments) {
     line.group("Output");
     line.flag("--json", "print one JSON object", evaluate.json);
     add_read_options(line, evaluate.read);
+    add_cache_option(line, evaluate.read);
+    add_threads_option(line, evaluate.read.threads);
     line.parse(arguments);
     return evaluate;
 }
@@ -288,6 +302,8 @@ InfoArguments parse_info(const Arguments &arguments) {
     loss.add_to(line, "logistic, or squared when the targets are no labels");
     add_intercept_option(line, info.intercept);
     add_read_options(line, info.read);
+    add_cache_option(line, info.read);
+    add_threads_option(line, info.read.threads);
     add_features_option(line, info.read);
     line.parse(arguments);
     const bool given = loss.given();
@@ -299,14 +315,16 @@ InfoArguments parse_info(const Arguments &arguments) {
 ConvertArguments parse_convert(const Arguments &arguments) {
     ConvertArguments convert;
     CommandLine line("spdc convert", "Reads a data set and writes it in another format.",
-                     "  spdc convert data.csv data.svm\n  spdc convert --to csv data.svm.xz - | head");
-    line.positional("IN", convert.in, "LIBSVM, CSV or TSV, plain or compressed; - is standard input");
+                     "  spdc convert data.csv data.svm\n  spdc convert data.svm data.spdc\n  spdc convert --to csv "
+                     "data.svm.xz - | head");
+    line.positional("IN", convert.in, "LIBSVM, CSV, TSV or .spdc, plain or compressed; - is standard input");
     line.positional("OUT", convert.out,
-                    "the format is that of the name, .csv or .tsv, else LIBSVM; - is standard output");
+                    "the format is that of the name, .csv, .tsv or .spdc, else LIBSVM; - is standard output");
     line.group("Output");
-    line.option("--to", "NAME", "format to write: libsvm, csv or tsv (default: by the name)",
+    line.option("--to", "NAME", "format to write: libsvm, csv, tsv or spdc (default: by the name)",
                 [&](const std::string &text) { convert.to = parse_format(text); });
     add_read_options(line, convert.read);
+    add_threads_option(line, convert.read.threads);
     add_features_option(line, convert.read);
     line.parse(arguments);
     return convert;
@@ -330,6 +348,8 @@ VerifyArguments parse_verify(const Arguments &arguments) {
                 });
     line.flag("--json", "print one JSON object", verify.json);
     add_read_options(line, verify.read);
+    add_cache_option(line, verify.read);
+    add_threads_option(line, verify.read.threads);
     add_row_and_feature_files(line, verify.weights, verify.penalty_factors);
     line.parse(arguments);
     return verify;

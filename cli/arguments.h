@@ -17,6 +17,11 @@ namespace spdc::cli {
 
 using Arguments = std::vector<std::string>;
 
+/// How data are read.
+struct DataOptions : ReadOptions {
+    bool cache = false; // keep a .spdc file beside the text
+};
+
 /// A penalty as given: a number, or a fraction of lambda_max.
 struct Penalty {
     double value = 0;
@@ -25,7 +30,7 @@ struct Penalty {
 
 struct TrainArguments {
     std::string data, model;
-    ReadOptions read;
+    DataOptions read;
     std::string weights, penalty_factors; // files, or empty
     AnyLoss loss;
     std::optional<Penalty> l1;
@@ -43,19 +48,19 @@ struct TrainArguments {
 
 struct PredictArguments {
     std::string model, data, out = "-";
-    ReadOptions read;
+    DataOptions read;
     Prediction kind = Prediction::label;
 };
 
 struct EvaluateArguments {
     std::string model, data;
-    ReadOptions read;
+    DataOptions read;
     bool json = false;
 };
 
 struct InfoArguments {
     std::string path;
-    ReadOptions read;
+    DataOptions read;
     std::optional<AnyLoss> loss;
     Intercept intercept = Intercept::none;
     bool json = false;
@@ -63,13 +68,13 @@ struct InfoArguments {
 
 struct ConvertArguments {
     std::string in, out;
-    ReadOptions read;
+    DataOptions read;
     Format to = Format::automatic;
 };
 
 struct VerifyArguments {
     std::string model, data, dual;
-    ReadOptions read;
+    DataOptions read;
     std::string weights, penalty_factors;
     std::optional<double> tolerance;
     bool json = false;

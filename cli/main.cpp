@@ -75,9 +75,14 @@ template <class Step> auto with_path(const std::string &path, Step step) {
 }
 
 // Reading: a compression this build lacks is the file's matter; an option that no file could make right stays usage.
-Dataset read(const std::string &path, const ReadOptions &options) {
+Dataset read(const std::string &path, const DataOptions &options) {
+    if (options.cache && path == "-") fail(ErrorKind::invalid_argument, "--cache needs a file, not standard input");
     try {
-        return read_dataset(path, options);
+        if (!options.cache) return read_dataset(path, options);
+        std::string warning;
+        Dataset data = read_dataset_cached(path, options, warning);
+        if (!warning.empty()) std::fputs(fmt::format("spdc: warning: {}\n", warning).c_str(), stderr);
+        return data;
     } catch (const Error &error) {
         if (error.kind() != ErrorKind::unsupported) throw;
         fail(ErrorKind::bad_file, error.what());
@@ -94,7 +99,8 @@ std::vector<double> read_weights_and_factors(const std::string &weights, const s
     if (!weights.empty()) {
         with_file([&] {
             data.weights = read_numbers(weights);
-            check(data, weights);
+            check_sides(data, weights);
+            data.weights = from_user_order(data, std::move(data.weights));
         });
     }
     if (factors.empty()) return {};
@@ -164,9 +170,9 @@ Result run_solver(const TrainArguments &train, const Problem &problem) {
     return solve(problem, train.solver, train.stopping, context);
 }
 
-void write_outputs(const TrainArguments &train, const Model &model, const Result &result) {
+void write_outputs(const TrainArguments &train, const Dataset &data, const Model &model, const Result &result) {
     if (!train.model.empty()) save_model(model, train.model);
-    if (!train.dual.empty()) save_dual(result, train.dual);
+    if (!train.dual.empty()) save_dual(result, data, train.dual);
     if (!train.trace.empty()) write_trace(result.trace, train.trace);
 }
 
@@ -185,17 +191,18 @@ int train(const Arguments &arguments) {
     const double seconds_loading = loading.seconds();
 
     const Stopwatch working;
+    with_file([&] { check(data.matrix); }); // of a memory-mapped file: reads it
     const Problem problem = make_problem(train, data, options);
     const Result result = run_solver(train, problem);
     const Model model = make_model(data, options, problem, result, train.stopping.tolerance);
-    write_outputs(train, model, result);
+    write_outputs(train, data, model, result);
     const TrainReport report{train, data, model, result, working.seconds(), seconds_loading};
     print(train.json ? train_json(report) : train_text(report), uses_stdout ? stderr : stdout);
     return result.converged() || train.best_effort ? done : not_certified;
 }
 
 // Data for a model: read with the model's index base, and checked to have its features.
-Dataset read_for(const Model &model, const std::string &path, ReadOptions options) {
+Dataset read_for(const Model &model, const std::string &path, DataOptions options) {
     if (!options.index_base) options.index_base = model.index_base;
     Dataset data = read(path, options);
     check_features(model, data.matrix, path);
@@ -208,7 +215,7 @@ int predict(const Arguments &arguments) {
     const Model model = read_model(predict.model);
     check_prediction(model, predict.kind);
     const Dataset data = read_for(model, predict.data, predict.read);
-    write_predictions(model, data.matrix, predict.kind, predict.out);
+    write_predictions(model, data, predict.kind, predict.out);
     return done;
 }
 
@@ -313,12 +320,13 @@ int verify(const Arguments &arguments) {
     }
     const std::vector<double> factors =
         read_weights_and_factors(verify.weights, verify.penalty_factors, model.features, data);
-    const std::vector<double> dual = with_file([&] { return read_numbers(verify.dual, model.outputs); });
+    std::vector<double> dual = with_file([&] { return read_numbers(verify.dual, model.outputs); });
     if (static_cast<std::int64_t>(dual.size()) != data.rows() * model.outputs) {
         fail(ErrorKind::bad_file,
              fmt::format("{}: {} lines, expected one for each of the {} rows of {}", verify.dual,
                          static_cast<std::int64_t>(dual.size()) / model.outputs, data.rows(), verify.data));
     }
+    dual = from_user_order(data, std::move(dual), model.outputs);
     const double tolerance = verify.tolerance.value_or(model.tolerance);
     const Verification found =
         with_path(verify.data, [&] { return cli::verify(model, data, factors, dual, tolerance); });

@@ -51,9 +51,62 @@ void check_weights(const Dataset &data, const std::string &name) {
     }
 }
 
+void check_order(const Dataset &data, const std::string &name) {
+    std::vector<bool> seen(data.row_order.size());
+    for (const std::int64_t row : data.row_order) {
+        const bool known = row >= 0 && row < data.rows();
+        if (!known || seen[static_cast<std::size_t>(row)]) {
+            fail(ErrorKind::invalid_argument,
+                 fmt::format("{}: row {} in the row order, expected each of 0 to {} once", name, row, data.rows() - 1));
+        }
+        seen[static_cast<std::size_t>(row)] = true;
+    }
+}
+
 } // namespace
 
 void check(const Dataset &data, const std::string &name) {
+    check(data.matrix);
+    check_sides(data, name);
+}
+
+std::vector<double> in_user_order(const Dataset &data, std::vector<double> values, std::int64_t columns) {
+    if (data.row_order.empty()) return values;
+    std::vector<double> sorted(values.size());
+    for (std::size_t i = 0; i < data.row_order.size(); ++i) {
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(i) * columns, columns,
+                    sorted.begin() + data.row_order[i] * columns);
+    }
+    return sorted;
+}
+
+std::vector<double> from_user_order(const Dataset &data, std::vector<double> values, std::int64_t columns) {
+    if (data.row_order.empty()) return values;
+    std::vector<double> shuffled(values.size());
+    for (std::size_t i = 0; i < data.row_order.size(); ++i) {
+        std::copy_n(values.begin() + data.row_order[i] * columns, columns,
+                    shuffled.begin() + static_cast<std::ptrdiff_t>(i) * columns);
+    }
+    return shuffled;
+}
+
+Dataset in_user_order(const Dataset &data) {
+    if (data.row_order.empty()) return data;
+    std::vector<std::int64_t> places(data.row_order.size());
+    for (std::size_t i = 0; i < places.size(); ++i) {
+        places[static_cast<std::size_t>(data.row_order[i])] = static_cast<std::int64_t>(i);
+    }
+    Dataset sorted;
+    sorted.matrix = select_rows(data.matrix, places);
+    sorted.targets = in_user_order(data, data.targets);
+    sorted.weights = data.weights.empty() ? data.weights : in_user_order(data, data.weights);
+    sorted.label_names = data.label_names;
+    sorted.feature_names = data.feature_names;
+    sorted.index_base = data.index_base;
+    return sorted;
+}
+
+void check_sides(const Dataset &data, const std::string &name) {
     if (data.rows() == 0) {
         fail(ErrorKind::invalid_argument, fmt::format("{}: no rows, expected at least one", name));
     }
@@ -66,6 +119,10 @@ void check(const Dataset &data, const std::string &name) {
     }
     if (data.index_base != 0 && data.index_base != 1) {
         fail(ErrorKind::invalid_argument, fmt::format("{}: index_base {}, expected 0 or 1", name, data.index_base));
+    }
+    if (!data.row_order.empty()) {
+        check_size(name, "places in the row order", data.row_order.size(), data.rows(), "rows");
+        check_order(data, name);
     }
     check_targets(data, name);
     check_weights(data, name);

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -24,10 +25,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
+#include <cstring>
 #include <limits>
+#include <memory>
 #include <new>
 #include <system_error>
+#include <utility>
 
 namespace spdc {
 
@@ -35,7 +38,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::size_t output_step = std::size_t{1} << 20; // least room offered to a decompressor at a time
+constexpr std::size_t least_room = std::size_t{1} << 12; // offered to the system and to decompressors
 
 [[noreturn]] void fail_system(const std::string &name, const char *doing, int code) {
     fail(ErrorKind::bad_file, fmt::format("{}: cannot {}: {}", name, doing, std::generic_category().message(code)));
@@ -82,7 +85,21 @@ int open_for_reading(const std::string &path) {
     return number;
 }
 
-ByteBuffer read_all(const Descriptor &input, const std::string &name) {
+// Some bytes of an open file; 0 at its end.
+std::size_t read_some(const Descriptor &input, const std::string &name, char *place, std::size_t room) {
+    for (;;) {
+        const ssize_t count = ::read(input.number(), place, room);
+        if (count >= 0) {
+            return static_cast<std::size_t>(count);
+        }
+        if (errno != EINTR) {
+            fail_system(name, "read", errno);
+        }
+    }
+}
+
+// The bytes of a regular file; 0 for what has no size, such as a pipe.
+std::size_t size_of(const Descriptor &input, const std::string &name) {
     struct stat status {};
     if (::fstat(input.number(), &status) != 0) {
         fail_system(name, "read", errno);
@@ -90,22 +107,7 @@ ByteBuffer read_all(const Descriptor &input, const std::string &name) {
     if (S_ISDIR(status.st_mode)) {
         fail(ErrorKind::bad_file, fmt::format("{}: is a directory, expected a file", name));
     }
-    ByteBuffer bytes;
-    if (S_ISREG(status.st_mode)) {
-        bytes.make_room(static_cast<std::size_t>(status.st_size) + 1); // one more, to meet the end without growing
-    }
-    for (;;) {
-        bytes.make_room(1);
-        const ssize_t count = ::read(input.number(), bytes.free_space(), bytes.room());
-        if (count == 0) {
-            return bytes;
-        }
-        if (count > 0) {
-            bytes.added(static_cast<std::size_t>(count));
-        } else if (errno != EINTR) {
-            fail_system(name, "read", errno);
-        }
-    }
+    return S_ISREG(status.st_mode) ? static_cast<std::size_t>(status.st_size) : 0;
 }
 
 enum class Compression { none, gzip, bzip2, xz, zstd };
@@ -164,213 +166,369 @@ unsigned int piece(std::size_t bytes) {
 }
 #endif
 
+// A decoder is made of packed bytes, which stay where they are, and gives some plain ones at every call of read(), none at the end.
 #ifdef SPDC_HAVE_ZLIB
-ByteBuffer unpack_gzip(const std::string &name, std::string_view packed) {
-    z_stream stream{};
-    if (::inflateInit2(&stream, 15 + 16) != Z_OK) { // largest window, gzip wrapping
-        throw std::bad_alloc();
-    }
-    const std::unique_ptr<z_stream, int (*)(z_stream *)> closer(&stream, &::inflateEnd);
-    ByteBuffer out;
-    std::string_view rest = packed;
-    for (;;) {
-        out.make_room(output_step);
-        const unsigned int given = piece(rest.size());
-        const unsigned int room = piece(out.room());
-        // zlib takes its input as pointer to non-const and does not write to it.
-        stream.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(rest.data()));
-        stream.avail_in = given;
-        stream.next_out = reinterpret_cast<Bytef *>(out.free_space());
-        stream.avail_out = room;
-        const int status = ::inflate(&stream, Z_NO_FLUSH);
-        out.added(room - stream.avail_out);
-        rest.remove_prefix(given - stream.avail_in);
-        if (status == Z_STREAM_END) {
-            if (!another_stream(rest, "\x1f\x8b"sv, name, "gzip")) {
-                return out;
-            }
-            ::inflateReset(&stream);
-        } else if (status == Z_BUF_ERROR) { // there was room, so it is input that is missing
-            fail_early(name, "gzip");
-        } else if (status == Z_MEM_ERROR) {
+class GzipDecoder {
+  public:
+    GzipDecoder(const std::string &name, std::string_view packed) : name_(name), rest_(packed) {
+        if (::inflateInit2(&stream_, 15 + 16) != Z_OK) { // largest window, gzip wrapping
             throw std::bad_alloc();
-        } else if (status != Z_OK) {
-            fail_corrupted(name, "gzip", stream.msg);
         }
     }
-}
-#else
-ByteBuffer unpack_gzip(const std::string &name, std::string_view) { fail_left_out(name, "gzip", "zlib"); }
+    GzipDecoder(const GzipDecoder &) = delete;
+    GzipDecoder &operator=(const GzipDecoder &) = delete;
+    ~GzipDecoder() { ::inflateEnd(&stream_); }
+    std::string_view rest() const noexcept { return rest_; }
+
+    std::size_t read(char *place, std::size_t room) {
+        std::size_t made = 0;
+        while (made == 0 && !done_) {
+            const unsigned int given = piece(rest_.size()), asked = piece(room);
+            // zlib takes its input as pointer to non-const and does not write to it.
+            stream_.next_in = reinterpret_cast<Bytef *>(const_cast<char *>(rest_.data()));
+            stream_.avail_in = given;
+            stream_.next_out = reinterpret_cast<Bytef *>(place);
+            stream_.avail_out = asked;
+            const int status = ::inflate(&stream_, Z_NO_FLUSH);
+            made = asked - stream_.avail_out;
+            rest_.remove_prefix(given - stream_.avail_in);
+            if (status == Z_STREAM_END) {
+                done_ = !another_stream(rest_, "\x1f\x8b"sv, name_, "gzip");
+                ::inflateReset(&stream_);
+            } else if (status == Z_BUF_ERROR) { // there was room, so it is input that is missing
+                fail_early(name_, "gzip");
+            } else if (status == Z_MEM_ERROR) {
+                throw std::bad_alloc();
+            } else if (status != Z_OK) {
+                fail_corrupted(name_, "gzip", stream_.msg);
+            }
+        }
+        return made;
+    }
+
+  private:
+    std::string name_;
+    std::string_view rest_;
+    z_stream stream_{};
+    bool done_ = false;
+};
 #endif
 
 #ifdef SPDC_HAVE_BZIP2
-// One stream from the front of `rest`, which is moved behind it.
-void unpack_bzip2_stream(const std::string &name, std::string_view &rest, ByteBuffer &out) {
-    bz_stream stream{};
-    if (::BZ2_bzDecompressInit(&stream, 0, 0) != BZ_OK) {
-        throw std::bad_alloc();
-    }
-    const std::unique_ptr<bz_stream, int (*)(bz_stream *)> closer(&stream, &::BZ2_bzDecompressEnd);
-    for (;;) {
-        out.make_room(output_step);
-        const unsigned int given = piece(rest.size());
-        const unsigned int room = piece(out.room());
-        stream.next_in = const_cast<char *>(rest.data()); // not written to
-        stream.avail_in = given;
-        stream.next_out = out.free_space();
-        stream.avail_out = room;
-        const int status = ::BZ2_bzDecompress(&stream);
-        out.added(room - stream.avail_out);
-        rest.remove_prefix(given - stream.avail_in);
-        if (status == BZ_STREAM_END) {
-            return;
+class Bzip2Decoder {
+  public:
+    Bzip2Decoder(const std::string &name, std::string_view packed) : name_(name), rest_(packed) { open(); }
+    Bzip2Decoder(const Bzip2Decoder &) = delete;
+    Bzip2Decoder &operator=(const Bzip2Decoder &) = delete;
+    ~Bzip2Decoder() { ::BZ2_bzDecompressEnd(&stream_); }
+    std::string_view rest() const noexcept { return rest_; }
+
+    std::size_t read(char *place, std::size_t room) {
+        std::size_t made = 0;
+        while (made == 0 && !done_) {
+            const unsigned int given = piece(rest_.size()), asked = piece(room);
+            stream_.next_in = const_cast<char *>(rest_.data()); // not written to
+            stream_.avail_in = given;
+            stream_.next_out = place;
+            stream_.avail_out = asked;
+            const int status = ::BZ2_bzDecompress(&stream_);
+            made = asked - stream_.avail_out;
+            rest_.remove_prefix(given - stream_.avail_in);
+            if (status == BZ_STREAM_END) {
+                done_ = !another_stream(rest_, "BZh"sv, name_, "bzip2");
+                ::BZ2_bzDecompressEnd(&stream_);
+                open();
+            } else if (status == BZ_MEM_ERROR) {
+                throw std::bad_alloc();
+            } else if (status != BZ_OK) {
+                fail_corrupted(name_, "bzip2",
+                               status == BZ_DATA_ERROR_MAGIC ? "not a bzip2 stream" : "checksum or code");
+            } else if (rest_.empty() && stream_.avail_out > 0) {
+                fail_early(name_, "bzip2");
+            }
         }
-        if (status == BZ_MEM_ERROR) {
+        return made;
+    }
+
+  private:
+    void open() {
+        stream_ = {};
+        if (::BZ2_bzDecompressInit(&stream_, 0, 0) != BZ_OK) {
             throw std::bad_alloc();
         }
-        if (status != BZ_OK) {
-            fail_corrupted(name, "bzip2", status == BZ_DATA_ERROR_MAGIC ? "not a bzip2 stream" : "checksum or code");
-        }
-        if (rest.empty() && stream.avail_out > 0) {
-            fail_early(name, "bzip2");
-        }
     }
-}
 
-ByteBuffer unpack_bzip2(const std::string &name, std::string_view packed) {
-    ByteBuffer out;
-    do {
-        unpack_bzip2_stream(name, packed, out);
-    } while (another_stream(packed, "BZh"sv, name, "bzip2"));
-    return out;
-}
-#else
-ByteBuffer unpack_bzip2(const std::string &name, std::string_view) { fail_left_out(name, "bzip2", "libbz2"); }
+    std::string name_;
+    std::string_view rest_;
+    bz_stream stream_{};
+    bool done_ = false;
+};
 #endif
 
 #ifdef SPDC_HAVE_LZMA
-ByteBuffer unpack_xz(const std::string &name, std::string_view packed) {
-    lzma_stream stream = LZMA_STREAM_INIT;
-    if (::lzma_stream_decoder(&stream, std::numeric_limits<std::uint64_t>::max(), LZMA_CONCATENATED) != LZMA_OK) {
-        throw std::bad_alloc();
-    }
-    const std::unique_ptr<lzma_stream, void (*)(lzma_stream *)> closer(&stream, &::lzma_end);
-    stream.next_in = reinterpret_cast<const std::uint8_t *>(packed.data());
-    stream.avail_in = packed.size();
-    ByteBuffer out;
-    for (;;) {
-        out.make_room(output_step);
-        const std::size_t room = out.room();
-        stream.next_out = reinterpret_cast<std::uint8_t *>(out.free_space());
-        stream.avail_out = room;
-        const lzma_ret status = ::lzma_code(&stream, LZMA_FINISH);
-        out.added(room - stream.avail_out);
-        if (status == LZMA_STREAM_END) {
-            return out;
-        }
-        if (status == LZMA_BUF_ERROR) { // there was room, so it is input that is missing
-            fail_early(name, "xz");
-        }
-        if (status == LZMA_MEM_ERROR) {
+class XzDecoder {
+  public:
+    XzDecoder(const std::string &name, std::string_view packed) : name_(name) {
+        if (::lzma_stream_decoder(&stream_, std::numeric_limits<std::uint64_t>::max(), LZMA_CONCATENATED) != LZMA_OK) {
             throw std::bad_alloc();
         }
-        if (status != LZMA_OK) {
-            fail_corrupted(name, "xz", status == LZMA_OPTIONS_ERROR ? "unknown options" : "checksum or code");
-        }
+        stream_.next_in = reinterpret_cast<const std::uint8_t *>(packed.data());
+        stream_.avail_in = packed.size();
     }
-}
-#else
-ByteBuffer unpack_xz(const std::string &name, std::string_view) { fail_left_out(name, "xz", "liblzma"); }
+    XzDecoder(const XzDecoder &) = delete;
+    XzDecoder &operator=(const XzDecoder &) = delete;
+    ~XzDecoder() { ::lzma_end(&stream_); }
+    std::string_view rest() const noexcept {
+        return {reinterpret_cast<const char *>(stream_.next_in), stream_.avail_in};
+    }
+
+    std::size_t read(char *place, std::size_t room) {
+        std::size_t made = 0;
+        while (made == 0 && !done_) {
+            stream_.next_out = reinterpret_cast<std::uint8_t *>(place);
+            stream_.avail_out = room;
+            const lzma_ret status = ::lzma_code(&stream_, LZMA_FINISH);
+            made = room - stream_.avail_out;
+            done_ = status == LZMA_STREAM_END;
+            if (status == LZMA_BUF_ERROR) { // there was room, so it is input that is missing
+                fail_early(name_, "xz");
+            } else if (status == LZMA_MEM_ERROR) {
+                throw std::bad_alloc();
+            } else if (status != LZMA_OK && !done_) {
+                fail_corrupted(name_, "xz", status == LZMA_OPTIONS_ERROR ? "unknown options" : "checksum or code");
+            }
+        }
+        return made;
+    }
+
+  private:
+    std::string name_;
+    lzma_stream stream_ = LZMA_STREAM_INIT;
+    bool done_ = false;
+};
 #endif
 
 #ifdef SPDC_HAVE_ZSTD
-ByteBuffer unpack_zstd(const std::string &name, std::string_view packed) {
-    const std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx *)> context(::ZSTD_createDCtx(), &::ZSTD_freeDCtx);
-    if (context == nullptr) {
-        throw std::bad_alloc();
-    }
-    // Files made with --long=31 need it; refused by old versions of the library, which then read all other files.
-    ::ZSTD_DCtx_setParameter(context.get(), ZSTD_d_windowLogMax, 31);
-    ZSTD_inBuffer input{packed.data(), packed.size(), 0};
-    ByteBuffer out;
-    for (;;) {
-        out.make_room(output_step);
-        ZSTD_outBuffer output{out.free_space(), out.room(), 0};
-        const std::size_t pending = ::ZSTD_decompressStream(context.get(), &output, &input);
-        if (::ZSTD_isError(pending) != 0) {
-            fail_corrupted(name, "zstd", ::ZSTD_getErrorName(pending));
+class ZstdDecoder {
+  public:
+    ZstdDecoder(const std::string &name, std::string_view packed)
+        : name_(name), input_{packed.data(), packed.size(), 0}, context_(::ZSTD_createDCtx(), &::ZSTD_freeDCtx) {
+        if (context_ == nullptr) {
+            throw std::bad_alloc();
         }
-        out.added(output.pos);
-        if (input.pos == input.size) {
-            if (pending == 0) {
-                return out;
+        // Files made with --long=31 need it; refused by old versions of the library, which then read all other files.
+        ::ZSTD_DCtx_setParameter(context_.get(), ZSTD_d_windowLogMax, 31);
+    }
+    std::string_view rest() const noexcept {
+        return {static_cast<const char *>(input_.src) + input_.pos, input_.size - input_.pos};
+    }
+
+    std::size_t read(char *place, std::size_t room) {
+        ZSTD_outBuffer output{place, room, 0};
+        while (output.pos == 0 && !done_) {
+            const std::size_t pending = ::ZSTD_decompressStream(context_.get(), &output, &input_);
+            if (::ZSTD_isError(pending) != 0) {
+                fail_corrupted(name_, "zstd", ::ZSTD_getErrorName(pending));
             }
-            if (output.pos < output.size) {
-                fail_early(name, "zstd");
+            done_ = input_.pos == input_.size && pending == 0;
+            if (input_.pos == input_.size && !done_ && output.pos < output.size) {
+                fail_early(name_, "zstd");
             }
         }
+        return output.pos;
     }
-}
-#else
-ByteBuffer unpack_zstd(const std::string &name, std::string_view) { fail_left_out(name, "zstd", "libzstd"); }
+
+  private:
+    std::string name_;
+    ZSTD_inBuffer input_;
+    std::unique_ptr<ZSTD_DCtx, std::size_t (*)(ZSTD_DCtx *)> context_;
+    bool done_ = false;
+};
 #endif
 
-ByteBuffer unpack(const std::string &name, ByteBuffer bytes) {
-    switch (compression_of(bytes.view())) {
-    case Compression::gzip: return unpack_gzip(name, bytes.view());
-    case Compression::bzip2: return unpack_bzip2(name, bytes.view());
-    case Compression::xz: return unpack_xz(name, bytes.view());
-    case Compression::zstd: return unpack_zstd(name, bytes.view());
-    case Compression::none: break;
-    }
-    return bytes;
+using Source = std::function<std::size_t(char *, std::size_t, std::size_t &)>;
+
+template <class Decoder> [[maybe_unused]] Source decode_by(const std::string &name, ByteBuffer bytes) {
+    struct State {
+        ByteBuffer packed;
+        Decoder decoder;
+        State(const std::string &file, ByteBuffer all) : packed(std::move(all)), decoder(file, text_of(packed)) {}
+    };
+    return [state = std::make_shared<State>(name, std::move(bytes))](char *place, std::size_t room,
+                                                                     std::size_t &position) {
+        const std::size_t count = state->decoder.read(place, room);
+        position = state->packed.size() - state->decoder.rest().size();
+        return count;
+    };
 }
 
-ByteBuffer read_unpacked(const std::string &path, const std::string &name) {
-    const bool standard_input = path == "-";
-    const Descriptor input(standard_input ? STDIN_FILENO : open_for_reading(path), !standard_input);
-    try {
-        ByteBuffer bytes = unpack(name, read_all(input, name));
-        bytes.make_room(1);
-        *bytes.free_space() = '\0';
-        return bytes;
-    } catch (const std::bad_alloc &) {
-        fail(ErrorKind::bad_file, fmt::format("{}: not enough memory to hold its text", name));
+// `packed`: the whole file.
+Source decoder_of(Compression kind, const std::string &name, [[maybe_unused]] ByteBuffer packed) {
+    switch (kind) {
+    case Compression::gzip:
+#ifdef SPDC_HAVE_ZLIB
+        return decode_by<GzipDecoder>(name, std::move(packed));
+#else
+        fail_left_out(name, "gzip", "zlib");
+#endif
+    case Compression::bzip2:
+#ifdef SPDC_HAVE_BZIP2
+        return decode_by<Bzip2Decoder>(name, std::move(packed));
+#else
+        fail_left_out(name, "bzip2", "libbz2");
+#endif
+    case Compression::xz:
+#ifdef SPDC_HAVE_LZMA
+        return decode_by<XzDecoder>(name, std::move(packed));
+#else
+        fail_left_out(name, "xz", "liblzma");
+#endif
+    case Compression::zstd:
+#ifdef SPDC_HAVE_ZSTD
+        return decode_by<ZstdDecoder>(name, std::move(packed));
+#else
+        fail_left_out(name, "zstd", "libzstd");
+#endif
+    case Compression::none: break;
+    }
+    fail(ErrorKind::internal, "not compressed");
+}
+
+// Adds `padding` zeros that do not count.
+void pad(ByteBuffer &text) {
+    text.make_room(padding);
+    std::memset(text.free_space(), 0, padding);
+}
+
+// All that is left of a stream.
+ByteBuffer read_all(InputStream &stream) {
+    ByteBuffer bytes;
+    bytes.make_room(stream.size() + least_room); // more than there is, to meet the end without growing
+    for (;;) {
+        bytes.make_room(least_room);
+        const std::size_t count = stream.read(bytes.free_space(), bytes.room());
+        if (count == 0) {
+            return bytes;
+        }
+        bytes.added(count);
     }
 }
 
 } // namespace
 
-void ByteBuffer::Free::operator()(char *memory) const noexcept { std::free(memory); }
-
-void ByteBuffer::make_room(std::size_t bytes) {
-    if (room() >= bytes) {
-        return;
+InputStream::InputStream(const std::string &path) : name_(path == "-" ? "standard input" : path), path_(path) {
+    const bool standard_input = path == "-";
+    const auto input =
+        std::make_shared<Descriptor>(standard_input ? STDIN_FILENO : open_for_reading(path), !standard_input);
+    size_ = size_of(*input, name_);
+    source_ = [input, name = name_](char *place, std::size_t room, std::size_t &position) {
+        const std::size_t count = read_some(*input, name, place, room);
+        position += count;
+        return count;
+    };
+    constexpr std::size_t longest_magic = 10;
+    const Compression kind = compression_of(peek(longest_magic));
+    if (kind != Compression::none) {
+        ByteBuffer packed = read_all(*this);
+        ahead_ = {};
+        taken_ = position_ = 0;
+        size_ = packed.size();
+        compressed_ = true;
+        source_ = decoder_of(kind, name_, std::move(packed));
     }
-    constexpr std::size_t least = std::size_t{1} << 12;
-    if (bytes > std::numeric_limits<std::size_t>::max() / 2 - size_) {
-        throw std::bad_alloc();
-    }
-    const std::size_t wanted = std::max({least, size_ + bytes, capacity_ + capacity_ / 2});
-    auto *larger = static_cast<char *>(std::realloc(data_.get(), wanted));
-    if (larger == nullptr) {
-        throw std::bad_alloc();
-    }
-    static_cast<void>(data_.release()); // realloc has freed or moved it
-    data_.reset(larger);
-    capacity_ = wanted;
 }
 
-InputFile::InputFile(const std::string &path)
-    : name_(path == "-" ? "standard input" : path), bytes_(read_unpacked(path, name_)), text_(bytes_.view()) {
+std::size_t InputStream::read(char *place, std::size_t room) {
+    if (taken_ == ahead_.size()) {
+        return source_(place, room, position_);
+    }
+    const std::size_t count = std::min(room, ahead_.size() - taken_);
+    std::memcpy(place, ahead_.data() + taken_, count);
+    taken_ += count;
+    return count;
+}
+
+std::string_view InputStream::peek(std::size_t count) {
+    while (ahead_.size() - taken_ < count) {
+        ahead_.make_room(std::max(count, least_room));
+        const std::size_t added = source_(ahead_.free_space(), ahead_.room(), position_);
+        if (added == 0) {
+            break;
+        }
+        ahead_.added(added);
+    }
+    return text_of(ahead_).substr(taken_);
+}
+
+void InputStream::skip_byte_order_mark() {
     constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
-    if (text_.starts_with(byte_order_mark)) {
-        text_.remove_prefix(byte_order_mark.size());
+    if (peek(byte_order_mark.size()).starts_with(byte_order_mark)) {
+        taken_ += byte_order_mark.size();
+    }
+}
+
+SharedBytes InputStream::map_or_read() {
+    if (size_ == 0 || compressed_ || path_ == "-") {
+        auto bytes = std::make_shared<ByteBuffer>(read_all(*this));
+        return {text_of(*bytes), bytes};
+    }
+    const Descriptor input(open_for_reading(path_), true);
+    const std::size_t size = size_of(input, name_);
+    void *const memory = size == 0 ? MAP_FAILED : ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, input.number(), 0);
+    if (memory == MAP_FAILED) {
+        fail_system(name_, "map into memory", size == 0 ? EINVAL : errno);
+    }
+    const std::shared_ptr<const void> owner(memory, [size](void *mapped) { ::munmap(mapped, size); });
+    return {{static_cast<const char *>(memory), size}, owner};
+}
+
+void InputStream::check_rest() {
+    ByteBuffer ignored;
+    ignored.make_room(compressed_ ? LineBlocks::block_bytes : 0);
+    while (compressed_ && read(ignored.data(), ignored.room()) > 0) {
+    }
+}
+
+bool LineBlocks::next(ByteBuffer &block) {
+    block.cut(0);
+    block.make_room(rest_.size() + block_bytes + padding);
+    std::copy_n(rest_.data(), rest_.size(), block.free_space());
+    block.added(rest_.size());
+    rest_.cut(0);
+    for (;;) {
+        block.make_room(block_bytes + padding);
+        const std::size_t count = stream_.read(block.free_space(), block_bytes);
+        const std::string_view fresh(block.free_space(), count);
+        block.added(count);
+        const std::size_t newline = fresh.rfind('\n');
+        if (newline != fresh.npos) {
+            const std::size_t behind = count - newline - 1;
+            rest_.make_room(behind);
+            std::copy_n(fresh.data() + newline + 1, behind, rest_.free_space());
+            rest_.added(behind);
+            block.cut(block.size() - behind);
+        }
+        if (newline != fresh.npos || count == 0) {
+            pad(block);
+            return block.size() > 0;
+        }
+    }
+}
+
+InputFile::InputFile(const std::string &path) : InputFile(InputStream(path)) {}
+
+InputFile::InputFile(InputStream stream) : name_(stream.name()) {
+    try {
+        stream.skip_byte_order_mark();
+        bytes_ = read_all(stream);
+        pad(bytes_);
+    } catch (const std::bad_alloc &) {
+        fail(ErrorKind::bad_file, fmt::format("{}: not enough memory to hold its text", name_));
     }
 }
 
 void InputFile::fail_at(const char *place, const std::string &message) const {
-    const std::string_view before(text_.data(), static_cast<std::size_t>(place - text_.data()));
+    const std::string_view before(text().data(), static_cast<std::size_t>(place - text().data()));
     const auto line = std::count(before.begin(), before.end(), '\n') + 1;
     const std::size_t newline = before.rfind('\n');
     const std::size_t column = before.size() - (newline == std::string_view::npos ? 0 : newline + 1) + 1;

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <new>
 #include <system_error>
+#include <utility>
 
 namespace spdc {
 
@@ -39,6 +41,9 @@ Format format_of_name(const std::string &path) {
     if (name.ends_with(".tsv") || name.ends_with(".tab")) {
         return Format::tsv;
     }
+    if (name.ends_with(".spdc")) {
+        return Format::spdc;
+    }
     if (name.ends_with(".libsvm") || name.ends_with(".svm") || name.ends_with(".svmlight")) {
         return Format::libsvm;
     }
@@ -59,18 +64,22 @@ bool has_index(std::string_view line) {
     return false;
 }
 
-Format format_of_text(std::string_view text) {
+// The first line that is neither blank nor a comment, without its line end; nothing when `text` has no such line.
+std::optional<std::string_view> first_line(std::string_view text) {
     const char *const end = text.data() + text.size();
-    const char *p = text.data();
-    while (p != end) {
-        const char *const line_end = next_line(p, end);
-        const char *const first = skip_blanks(p);
-        if (!at_line_end(first, end) && *first != '#') {
-            break;
+    for (const char *p = text.data(); p != end;) {
+        const char *const next = next_line(p, end);
+        const std::string_view line(p, static_cast<std::size_t>(next - p));
+        const std::size_t first = line.find_first_not_of(" \t\r\n");
+        if (first != line.npos && line[first] != '#') {
+            return line;
         }
-        p = line_end;
+        p = next;
     }
-    const std::string_view line(p, static_cast<std::size_t>(next_line(p, end) - p));
+    return std::nullopt;
+}
+
+Format format_of_line(std::string_view line) {
     if (has_index(line)) {
         return Format::libsvm;
     }
@@ -78,6 +87,22 @@ Format format_of_text(std::string_view text) {
         return Format::csv;
     }
     return line.find('\t') != line.npos ? Format::tsv : Format::libsvm;
+}
+
+// By the first line with data, which must be there as a whole.
+Format format_of_stream(InputStream &stream) {
+    stream.skip_byte_order_mark();
+    for (std::size_t count = LineBlocks::block_bytes;; count *= 2) {
+        const std::string_view text = stream.peek(count);
+        const std::optional<std::string_view> line = first_line(text);
+        const bool is_all = text.size() < count;
+        if (line && (is_all || line->ends_with('\n'))) {
+            return format_of_line(*line);
+        }
+        if (is_all) {
+            return Format::libsvm; // says what it expects
+        }
+    }
 }
 
 void check_options(const ReadOptions &options) {
@@ -90,6 +115,24 @@ void check_options(const ReadOptions &options) {
              fmt::format("features {}, expected 1 to {}, or 0 for as many as the data have", options.features,
                          most_features));
     }
+    if (options.threads < 1) {
+        fail(ErrorKind::invalid_argument, fmt::format("threads {}, expected at least 1", options.threads));
+    }
+}
+
+Dataset take_spdc(InputStream &stream, const ReadOptions &options) {
+    Dataset data = read_spdc(stream).data;
+    if (!options.label_column.empty()) {
+        fail(ErrorKind::bad_file,
+             fmt::format("{}: a .spdc file has its label already, but label column '{}' is asked for; "
+                         "convert the text again with that label column",
+                         stream.name(), options.label_column));
+    }
+    fit_to_options(data, options, stream.name());
+    if (options.check_entries) {
+        check(data.matrix);
+    }
+    return data;
 }
 
 // Whether a validated number that overflowed or underflowed is large. Such numbers are beyond 10^+-300, so the place of
@@ -133,7 +176,7 @@ const char *read_line_of_numbers(const InputFile &file, const char *p, std::int6
             return p;
         }
         if (column == columns) {
-            file.fail_at(p, fmt::format("{} after the last number, expected {} a line", quoted_word(file, p), columns));
+            file.fail_at(p, fmt::format("{} after the last number, expected {} a line", quoted_word(p, end), columns));
         }
         const char *const place = p;
         double value = 0;
@@ -142,7 +185,7 @@ const char *read_line_of_numbers(const InputFile &file, const char *p, std::int6
             status = NumberStatus::no_number;
         }
         if (status != NumberStatus::ok) {
-            fail_number(file, place, status, "");
+            file.fail_at(place, number_message(place, end, status, ""));
         }
         numbers.push_back(value);
     }
@@ -150,9 +193,30 @@ const char *read_line_of_numbers(const InputFile &file, const char *p, std::int6
 
 } // namespace
 
+void fit_to_options(Dataset &data, const ReadOptions &options, const std::string &name) {
+    const bool sparse = data.matrix.index() < 2;
+    if (sparse && options.index_base && *options.index_base != data.index_base) {
+        fail(ErrorKind::bad_file,
+             fmt::format("{}: made with index base {}, but {} is asked for; convert the text again "
+                         "with --index-base {}",
+                         name, data.index_base, *options.index_base, *options.index_base));
+    }
+    if (options.features == 0) {
+        return;
+    }
+    if (data.features() > options.features) {
+        fail(ErrorKind::bad_file, fmt::format("{}: {} features, expected at most the {} asked for", name,
+                                              data.features(), options.features));
+    }
+    data.matrix = with_columns(data.matrix, options.features);
+    if (!data.feature_names.empty()) {
+        data.feature_names.resize(static_cast<std::size_t>(options.features));
+    }
+}
+
 Format parse_format(const std::string &name) {
-    const std::vector<std::string> known{"auto", "libsvm", "csv", "tsv"};
-    constexpr Format formats[] = {Format::automatic, Format::libsvm, Format::csv, Format::tsv};
+    const std::vector<std::string> known{"auto", "libsvm", "csv", "tsv", "spdc"};
+    constexpr Format formats[] = {Format::automatic, Format::libsvm, Format::csv, Format::tsv, Format::spdc};
     const auto found = std::find(known.begin(), known.end(), name);
     if (found == known.end()) {
         fail_unknown("format", name, known);
@@ -162,18 +226,26 @@ Format parse_format(const std::string &name) {
 
 Dataset read_dataset(const std::string &path, const ReadOptions &options) {
     check_options(options);
-    const InputFile file(path);
-    Format format = options.format == Format::automatic ? format_of_name(path) : options.format;
-    if (format == Format::automatic) {
-        format = format_of_text(file.text());
+    try {
+        InputStream stream(path);
+        Format format = options.format;
+        if (format == Format::automatic) {
+            format = is_spdc(stream.peek(16)) ? Format::spdc : format_of_name(path);
+        }
+        if (format == Format::automatic) {
+            format = format_of_stream(stream);
+        }
+        switch (format) {
+        case Format::csv: return read_csv(InputFile(std::move(stream)), options, ',');
+        case Format::tsv: return read_csv(InputFile(std::move(stream)), options, '\t');
+        case Format::spdc: return take_spdc(stream, options);
+        case Format::libsvm:
+        case Format::automatic: break;
+        }
+        return read_libsvm(stream, options);
+    } catch (const std::bad_alloc &) {
+        fail(ErrorKind::bad_file, fmt::format("{}: not enough memory to hold its data", path));
     }
-    switch (format) {
-    case Format::csv: return read_csv(file, options, ',');
-    case Format::tsv: return read_csv(file, options, '\t');
-    case Format::libsvm:
-    case Format::automatic: break;
-    }
-    return read_libsvm(file, options);
 }
 
 void write_dataset(const Dataset &data, const std::string &path, Format format) {
@@ -184,10 +256,11 @@ void write_dataset(const Dataset &data, const std::string &path, Format format) 
     }
     OutputFile out(path);
     switch (format == Format::automatic ? format_of_name(path) : format) {
-    case Format::csv: write_csv(data, out, ','); break;
-    case Format::tsv: write_csv(data, out, '\t'); break;
+    case Format::csv: write_csv(in_user_order(data), out, ','); break;
+    case Format::tsv: write_csv(in_user_order(data), out, '\t'); break;
+    case Format::spdc: write_spdc(data, out); break;
     case Format::libsvm:
-    case Format::automatic: write_libsvm(data, out); break;
+    case Format::automatic: write_libsvm(in_user_order(data), out); break;
     }
     out.commit();
 }
@@ -256,25 +329,23 @@ std::string quoted(std::string_view text) {
     return out + (text.size() > longest ? "...'" : "'");
 }
 
-std::string quoted_word(const InputFile &file, const char *p, std::string_view stops) {
-    const char *const end = file.text().data() + file.text().size();
+std::string quoted_word(const char *p, const char *text_end) {
     const char *q = p;
-    while (!at_line_end(q, end) && (q == p || !is_blank(*q)) && stops.find(*q) == stops.npos) {
+    while (!at_line_end(q, text_end) && (q == p || !is_blank(*q))) {
         ++q;
     }
     return quoted({p, static_cast<std::size_t>(q - p)});
 }
 
-void fail_number(const InputFile &file, const char *place, NumberStatus status, const std::string &what,
-                 std::string_view stops) {
+std::string number_message(const char *p, const char *text_end, NumberStatus status, const std::string &what) {
     const char *complaint = "is not a number";
     if (status == NumberStatus::not_finite) {
         complaint = "is not finite";
     } else if (status == NumberStatus::too_large) {
         complaint = "is too large for a double";
     }
-    file.fail_at(place, fmt::format("{}{}{} {}, expected a finite number", what, what.empty() ? "" : " ",
-                                    quoted_word(file, place, stops), complaint));
+    return fmt::format("{}{}{} {}, expected a finite number", what, what.empty() ? "" : " ", quoted_word(p, text_end),
+                       complaint);
 }
 
 void append_number(std::string &line, double value) {

@@ -162,7 +162,7 @@ Field CsvParser::read_quoted(const char *&p, std::string &scratch) const {
     p = skip_spaces(p + 1);
     if (!at_field_end(p)) {
         file_.fail_at(p, fmt::format("{} behind a closing quote, expected {} or the end of the line",
-                                     quoted_word(file_, p), quoted({&delimiter_, 1})));
+                                     quoted_word(p, text_end_), quoted({&delimiter_, 1})));
     }
     return {place, doubled ? std::string_view(scratch) : rest, true};
 }
@@ -279,7 +279,8 @@ const char *CsvParser::parse_cell(const char *p, std::int64_t column) {
     const char *q = place;
     double value = 0;
     // Quotes around numbers are rare; without them the number is read where it stands.
-    bool good = parse_number(q, value) == NumberStatus::ok && (at_field_end(q) || at_field_end(q = skip_spaces(q)));
+    bool good =
+        parse_number<padding>(q, value) == NumberStatus::ok && (at_field_end(q) || at_field_end(q = skip_spaces(q)));
     if (!good) {
         q = place;
         const Field field = read_field(q, scratch_);

@@ -1,25 +1,38 @@
 // What the text readers and writers share: numbers, blanks, messages, and the list of formats that io.cpp picks from.
-// Scanners here rely on the 0 byte behind InputFile::text(): it is no digit, no blank and no sign, so they stop at it.
+// Scanners here rely on a 0 byte behind the text: it is no digit, no blank and no sign, so they stop at it.
 #pragma once
 
 #include "input_file.h"
 #include "output_file.h"
 #include "spdc/io.h"
 
+#include <bit>
 #include <cfloat>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 
 namespace spdc {
 
-Dataset read_libsvm(const InputFile &file, const ReadOptions &options);
+Dataset read_libsvm(InputStream &stream, const ReadOptions &options);
 void write_libsvm(const Dataset &data, OutputFile &out);
 
 /// CSV and TSV differ in the delimiter only: ',' (or ';' when the first line has no comma), or a tab.
 Dataset read_csv(const InputFile &file, const ReadOptions &options, char delimiter);
 void write_csv(const Dataset &data, OutputFile &out, char delimiter);
+
+/// The binary format. `source`: what a cache says of the text it was made from, else empty.
+struct SpdcFile {
+    Dataset data;
+    std::string source;
+};
+/// Applies the index base and the features asked for to data that were stored without them.
+void fit_to_options(Dataset &data, const ReadOptions &options, const std::string &name);
+bool is_spdc(std::string_view bytes);
+SpdcFile read_spdc(InputStream &stream);
+void write_spdc(const Dataset &data, OutputFile &out, const std::string &source = {});
 
 inline bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }
 inline bool is_blank(char c) noexcept { return c == ' ' || c == '\t'; }
@@ -47,12 +60,38 @@ NumberStatus convert_number(const char *begin, const char *end, double &value) n
 /// Whether "nan" or "inf" in any case stands at p, behind a sign or not.
 bool is_not_finite_word(const char *p) noexcept;
 
-/// Reads [+-] digits [. digits] [e [+-] digits] at p and moves p behind it; p stays where no number stands.
+/// Appends the digits at q to the number and moves q behind them. With eight bytes that can be read at any place, up to eight
+/// digits are one step without a branch on how many there are: pairs of neighbours become one number, then pairs of those. It is
+/// those branches that cost: the lengths of numbers cannot be foretold.
+template <std::size_t readable> inline void add_digits(const char *&q, std::uint64_t &number) noexcept {
+    static constexpr std::uint64_t powers[] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000};
+    if constexpr (readable >= 8 && std::endian::native == std::endian::little) {
+        for (;;) {
+            std::uint64_t eight = 0;
+            std::memcpy(&eight, q, 8);
+            eight ^= 0x3030303030303030; // digits become 0 ... 9, all else at least 10
+            const std::uint64_t others = (eight | (eight + 0x0606060606060606)) & 0xf0f0f0f0f0f0f0f0;
+            const int count = std::countr_zero(others) / 8;     // digits in front of the first byte that is none
+            eight = count == 0 ? 0 : eight << (64 - 8 * count); // zeros in front instead of what is behind
+            eight = (10 * eight + (eight >> 8)) & 0x00ff00ff00ff00ff;
+            eight = (100 * eight + (eight >> 16)) & 0x0000ffff0000ffff;
+            number = powers[count] * number + ((10000 * eight + (eight >> 32)) & 0xffffffff);
+            q += count;
+            if (count < 8) return;
+        }
+    }
+    for (; is_digit(*q); ++q) {
+        number = 10 * number + static_cast<std::uint64_t>(*q - '0');
+    }
+}
+
+/// Reads [+-] digits [. digits] [e [+-] digits] at p and moves p behind it; p stays where no number stands. `readable`: how many
+/// bytes can be read from any place up to the end of the text.
 ///
 /// Up to 19 digits fit 64 bits; where the digits are at most 2^53 and the power of ten at most 10^22, both are exact
 /// doubles and one multiplication or division rounds once, which is the correctly rounded value (Clinger 1990). This
 /// takes nearly all numbers of real files; std::from_chars takes the others.
-inline NumberStatus parse_number(const char *&p, double &value) noexcept {
+template <std::size_t readable = 1> inline NumberStatus parse_number(const char *&p, double &value) noexcept {
     static constexpr double powers[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                         1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
     const char *const start = p;
@@ -60,16 +99,12 @@ inline NumberStatus parse_number(const char *&p, double &value) noexcept {
     const char *q = p + (*p == '-' || *p == '+' ? 1 : 0);
     const char *const digits = q;
     std::uint64_t mantissa = 0; // wraps beyond 19 digits, and is not used then
-    for (; is_digit(*q); ++q) {
-        mantissa = 10 * mantissa + static_cast<std::uint64_t>(*q - '0');
-    }
+    add_digits<1>(q, mantissa); // few in front of the point
     std::int64_t count = q - digits;
     std::int64_t fraction = 0;
     if (*q == '.') {
         const char *const point = ++q;
-        for (; is_digit(*q); ++q) {
-            mantissa = 10 * mantissa + static_cast<std::uint64_t>(*q - '0');
-        }
+        add_digits<readable>(q, mantissa);
         fraction = q - point;
         count += fraction;
     }
@@ -105,12 +140,11 @@ inline bool fits_float(double value) noexcept {
 /// Text for a message: in quotes, cut when long, bytes that do not print as \xNN.
 std::string quoted(std::string_view text);
 
-/// The quoted word at p, up to a blank, a line end or one of `stops`.
-std::string quoted_word(const InputFile &file, const char *p, std::string_view stops = {});
+/// The quoted word at p, up to a blank or a line end.
+std::string quoted_word(const char *p, const char *text_end);
 
-/// Throws for a number that could not be read at `place`: "<what> 'abc' is not a number, expected a finite number".
-[[noreturn]] void fail_number(const InputFile &file, const char *place, NumberStatus status, const std::string &what,
-                              std::string_view stops = {});
+/// What is wrong with a number that could not be read at p: "<what> 'abc' is not a number, expected a finite number".
+std::string number_message(const char *p, const char *text_end, NumberStatus status, const std::string &what);
 
 /// Appends the shortest digits that read back as the same double.
 void append_number(std::string &line, double value);

@@ -22,7 +22,10 @@ void check_columns(std::int64_t cols) {
     }
 }
 
-void check_offsets(std::span<const std::int64_t> offsets, std::size_t entries) {
+} // namespace
+
+template <class Value>
+void CsrMatrix<Value>::check_offsets(std::span<const std::int64_t> offsets, std::uint64_t entries) {
     if (offsets.empty()) {
         fail(ErrorKind::invalid_argument, "matrix: no offsets, expected one more than there are rows");
     }
@@ -41,7 +44,13 @@ void check_offsets(std::span<const std::int64_t> offsets, std::size_t entries) {
     }
 }
 
-template <class Value> void check_row(const CsrRow<Value> &row, std::int64_t number, std::int64_t cols) {
+// The first loop finds whether anything is wrong, with many entries at a time; the second, what.
+template <class Value> void CsrMatrix<Value>::check_row(const Row &row, std::int64_t number, std::int64_t cols) {
+    const std::int64_t count = row.size();
+    bool good = count == 0 || (row.columns[0] >= 0 && row.columns[count - 1] < cols);
+    for (std::int64_t p = 1; p < count; ++p) good &= row.columns[p - 1] < row.columns[p];
+    for (std::int64_t p = 0; p < count; ++p) good &= std::fabs(row.values[p]) <= std::numeric_limits<Value>::max();
+    if (good) return;
     std::int64_t previous = -1;
     for (std::int64_t p = 0; p < row.size(); ++p) {
         const std::int64_t column = row.column(p);
@@ -58,6 +67,19 @@ template <class Value> void check_row(const CsrRow<Value> &row, std::int64_t num
         previous = column;
     }
 }
+
+template <class Value> void DenseMatrix<Value>::check_row(const Row &row, std::int64_t number) {
+    bool good = true;
+    for (std::int64_t p = 0; p < row.count; ++p) good &= std::fabs(row.values[p]) <= std::numeric_limits<Value>::max();
+    for (std::int64_t j = 0; !good && j < row.count; ++j) {
+        if (!std::isfinite(row.values[j])) {
+            fail(ErrorKind::invalid_argument,
+                 fmt::format("matrix: row {}, column {}: value {}, expected a finite number", number, j, row.value(j)));
+        }
+    }
+}
+
+namespace {
 
 void check_kept(std::span<const std::int64_t> keep, std::int64_t count) {
     for (const std::int64_t i : keep) {
@@ -105,6 +127,7 @@ template <class Value> DenseMatrix<Value> widened(const DenseMatrix<Value> &matr
     if (cols == matrix.cols()) {
         return matrix;
     }
+    matrix.check();
     std::vector<Value> values(static_cast<std::size_t>(matrix.rows()) * static_cast<std::size_t>(cols));
     for (std::int64_t i = 0; i < matrix.rows(); ++i) {
         const DenseRow<Value> row = matrix.row(i);
@@ -133,6 +156,20 @@ CsrMatrix<Value>::CsrMatrix(std::int64_t cols, std::span<const std::int64_t> off
     for (std::int64_t i = 0; i < rows(); ++i) {
         check_row(row(i), i, cols);
     }
+}
+
+template <class Value>
+CsrMatrix<Value> CsrMatrix<Value>::trusted(std::int64_t cols, std::span<const std::int64_t> offsets,
+                                           std::span<const std::int32_t> columns, std::span<const Value> values,
+                                           std::shared_ptr<const void> owner, std::shared_ptr<DeferredCheck> pending) {
+    CsrMatrix matrix;
+    matrix.cols_ = cols;
+    matrix.offsets_ = offsets;
+    matrix.columns_ = columns;
+    matrix.values_ = values;
+    matrix.owner_ = std::move(owner);
+    matrix.pending_ = std::move(pending);
+    return matrix;
 }
 
 template <class Value>
@@ -175,14 +212,7 @@ DenseMatrix<Value>::DenseMatrix(std::int64_t rows, std::int64_t cols, const Valu
         fail(ErrorKind::invalid_argument, fmt::format("matrix: no data for {} rows of {} columns", rows, cols));
     }
     for (std::int64_t i = 0; i < rows && cols > 0; ++i) {
-        const Row values = row(i);
-        for (std::int64_t j = 0; j < cols; ++j) {
-            if (!std::isfinite(values.value(j))) {
-                fail(ErrorKind::invalid_argument,
-                     fmt::format("matrix: row {}, column {}: value {}, expected a finite number", i, j,
-                                 values.value(j)));
-            }
-        }
+        check_row(row(i), i);
     }
 }
 
@@ -195,6 +225,20 @@ DenseMatrix<Value> DenseMatrix<Value>::own(std::int64_t rows, std::int64_t cols,
     }
     auto owner = std::make_shared<const std::vector<Value>>(std::move(values));
     return DenseMatrix(rows, cols, owner->data(), cols, owner);
+}
+
+template <class Value>
+DenseMatrix<Value> DenseMatrix<Value>::trusted(std::int64_t rows, std::int64_t cols, const Value *data,
+                                               std::int64_t stride, std::shared_ptr<const void> owner,
+                                               std::shared_ptr<DeferredCheck> pending) {
+    DenseMatrix matrix;
+    matrix.rows_ = rows;
+    matrix.cols_ = cols;
+    matrix.stride_ = stride;
+    matrix.data_ = data;
+    matrix.owner_ = std::move(owner);
+    matrix.pending_ = std::move(pending);
+    return matrix;
 }
 
 template struct CsrRow<float>;
@@ -216,7 +260,12 @@ std::int64_t nonzeros(const AnyMatrix &matrix) noexcept {
     return std::visit([](const auto &m) { return m.nonzeros(); }, matrix);
 }
 
+void check(const AnyMatrix &matrix) {
+    std::visit([](const auto &m) { m.check(); }, matrix);
+}
+
 AnyMatrix select_rows(const AnyMatrix &matrix, std::span<const std::int64_t> keep) {
+    check(matrix);
     check_kept(keep, rows(matrix));
     return std::visit([&](const auto &m) { return AnyMatrix(selected(m, keep)); }, matrix);
 }

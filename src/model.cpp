@@ -221,9 +221,9 @@ void check_features(const Model &model, const AnyMatrix &matrix, const std::stri
                      name, cols(matrix), model.features));
 }
 
-void save_dual(const Result &result, const std::string &path) {
+void save_dual(const Result &result, const Dataset &data, const std::string &path) {
     OutputFile out(path);
-    write_rows(result.dual, result.outputs, out);
+    write_rows(in_user_order(data, result.dual, result.outputs), result.outputs, out);
     out.commit();
 }
 
@@ -242,9 +242,9 @@ void check_prediction(const Model &model, Prediction kind) {
                      model.loss.name()));
 }
 
-void write_predictions(const Model &model, const AnyMatrix &matrix, Prediction kind, const std::string &path) {
+void write_predictions(const Model &model, const Dataset &data, Prediction kind, const std::string &path) {
     check_prediction(model, kind);
-    std::vector<double> values = scores(model, matrix);
+    std::vector<double> values = in_user_order(data, scores(model, data.matrix), model.outputs);
     OutputFile out(path);
     if (kind == Prediction::label && model.is_classifier()) {
         for (const std::int64_t label : predicted_labels(model, values)) {

@@ -140,11 +140,19 @@ void OutputFile::write(std::string_view text) {
     if (buffer_.size() + text.size() > buffer_bytes) {
         flush();
     }
-    buffer_.append(text);
+    if (text.size() > buffer_bytes) {
+        write_now(text);
+    } else {
+        buffer_.append(text);
+    }
 }
 
 void OutputFile::flush() {
-    std::string_view rest = buffer_;
+    write_now(buffer_);
+    buffer_.clear();
+}
+
+void OutputFile::write_now(std::string_view rest) {
     while (!rest.empty()) {
         const ssize_t count = ::write(descriptor_, rest.data(), rest.size());
         if (count >= 0) {
@@ -153,7 +161,6 @@ void OutputFile::flush() {
             fail_system("write", errno);
         }
     }
-    buffer_.clear();
 }
 
 void OutputFile::commit() {

@@ -30,6 +30,7 @@ class OutputFile {
     void open_beside(const std::string &target);
     void keep_permissions();
     void flush();
+    void write_now(std::string_view text);
     void discard() noexcept;
     [[noreturn]] void fail_system(const char *doing, int code);
 

@@ -53,7 +53,8 @@ std::string_view to_string(Intercept intercept) {
 }
 
 Problem::Problem(Dataset data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options)
-    : loss_(loss), regularizer_(regularizer), intercept_(options.intercept), data_rows_(data.rows()) {
+    : loss_(loss), regularizer_(regularizer), intercept_(options.intercept), data_rows_(data.rows()),
+      is_shuffled_(!data.row_order.empty()) {
     check(data, "data");
     std::visit([](const auto &l) { check_fields(l); }, loss_.variant());
     raw_targets_ = std::move(data.targets);
@@ -71,6 +72,7 @@ Problem::Problem(Dataset data, AnyLoss loss, AnyRegularizer regularizer, Problem
         fail(ErrorKind::bad_file, fmt::format("the targets are text ('{}', ...), but {} needs numbers",
                                               data.label_names.front(), loss_.name()));
     }
+    if (loss_.task() == Task::counts) check_counts(data);
     encode_targets(0);
     if (outputs_ == 1) raw_targets_ = {}; // only output(k) of several asks for them again
     set_regularizer(std::move(options.penalty_factors));
@@ -105,13 +107,16 @@ void Problem::encode_targets(std::int64_t output) {
         const double positive = outputs_ == 1 ? labels_.back() : labels_[at(output)];
         for (double &target : targets_) target = target == positive ? 1.0 : -1.0;
     }
-    if (loss_.task() == Task::counts) {
-        for (std::size_t i = 0; i < targets_.size(); ++i) {
-            if (targets_[i] >= 0) continue;
-            fail(ErrorKind::bad_file,
-                 fmt::format("row {}: target {} is negative, but {} needs counts: targets of at least 0",
-                             kept_rows_.empty() ? i + 1 : at(kept_rows_[i]) + 1, targets_[i], loss_.name()));
-        }
+}
+
+void Problem::check_counts(const Dataset &data) const {
+    for (std::size_t i = 0; i < raw_targets_.size(); ++i) {
+        if (raw_targets_[i] >= 0) continue;
+        const std::size_t row = kept_rows_.empty() ? i : at(kept_rows_[i]);
+        fail(ErrorKind::bad_file,
+             fmt::format("row {}: target {} is negative, but {} needs counts: targets of at least 0",
+                         data.row_order.empty() ? row + 1 : at(data.row_order[row]) + 1, raw_targets_[i],
+                         loss_.name()));
     }
 }
 

@@ -1,6 +1,7 @@
 // InputFile and OutputFile: compression, standard streams, devices, links, permissions, full disks.
 #include "input_file.h"
 #include "output_file.h"
+#include "spdc/io.h"
 #include "support/files.h"
 
 #include <gmock/gmock.h>
@@ -171,6 +172,49 @@ TEST(InputFile, ReadsConcatenatedCompressedStreams) {
     for (const Codec &codec : built_in_codecs()) {
         const std::string bytes = codec.pack("1 1:1\n") + codec.pack("") + codec.pack("2 1:2\n");
         EXPECT_EQ(InputFile(dir.write("a", bytes)).text(), "1 1:1\n2 1:2\n") << codec.name;
+    }
+}
+
+TEST(InputStream, GivesTheSameLinesHoweverTheyAreRead) {
+    const TempDir dir;
+    const std::string text = sample_text(100000) + "no end";
+    const std::string plain = dir.write("plain", text);
+    std::vector<std::string> paths{plain};
+    for (const Codec &codec : codecs()) {
+        if (codec.built_in) paths.push_back(dir.write(codec.name, codec.pack(text)));
+    }
+    for (const std::string &path : paths) {
+        InputStream stream(path);
+        EXPECT_EQ(stream.peek(100).substr(0, 100), text.substr(0, 100));
+        std::string found(3, ' ');
+        EXPECT_EQ(stream.read(found.data(), 3), 3U);
+        LineBlocks blocks(stream);
+        for (ByteBuffer block; blocks.next(block);) {
+            found += text_of(block);
+            EXPECT_TRUE(found.ends_with('\n') || found.size() == text.size());
+            EXPECT_EQ(std::string_view(block.data() + block.size(), padding), std::string_view("\0\0\0\0\0\0\0\0", 8));
+        }
+        EXPECT_TRUE(found == text) << path;
+        EXPECT_EQ(stream.position(), stream.size());
+    }
+}
+
+// Damaged bytes may read like faulty text; that they are damaged is the better news.
+TEST(InputStream, DamageIsReportedBeforeWhatItDoesToTheText) {
+    const TempDir dir;
+    const std::string text = sample_text() + "spam\n" + sample_text();
+    for (const Codec &codec : codecs()) {
+        if (!codec.built_in) continue;
+        const std::string bytes = codec.pack(text);
+        const std::string cut = dir.write("cut", bytes.substr(0, bytes.size() - 20)), whole = dir.write("whole", bytes);
+        for (const int threads : {1, 2, 8}) {
+            const ReadOptions options{.threads = threads};
+            EXPECT_THAT(error_of(ErrorKind::bad_file, [&] { read_dataset(whole, options); }),
+                        HasSubstr("whole:20001:1:"));
+            EXPECT_THAT(error_of(ErrorKind::bad_file, [&] { read_dataset(cut, options); }),
+                        HasSubstr("compressed data"))
+                << codec.name;
+        }
     }
 }
 

@@ -56,6 +56,12 @@ TEST(Numbers, FastPathEqualsTheStandardLibraryBitForBit) {
             ASSERT_EQ(status, NumberStatus::ok) << text;
             ASSERT_EQ(std::memcmp(&value, &expected, sizeof value), 0) << text;
         }
+        const std::string padded = text + std::string(padding, '\0');
+        const char *q = padded.c_str();
+        double same = 0;
+        ASSERT_EQ(parse_number<padding>(q, same), status) << text;
+        ASSERT_EQ(q, padded.c_str() + text.size()) << text;
+        ASSERT_EQ(std::memcmp(&value, &same, sizeof value), 0) << text;
     }
 }
 
@@ -88,6 +94,22 @@ TEST(Numbers, WordsAndHalvesAreNoNumbers) {
         const char *p = text;
         double value = 0;
         EXPECT_EQ(parse_number(p, value), NumberStatus::not_finite) << text;
+    }
+}
+
+TEST(Numbers, EightDigitsAtOnceAreTheSameAsOneByOne) {
+    std::mt19937_64 random(13);
+    for (int i = 0; i < 20000; ++i) {
+        std::string text;
+        for (std::uint64_t count = random() % 20; count > 0; --count) text += static_cast<char>('0' + random() % 10);
+        text += static_cast<char>(random() % 256); // ends the number, or continues it
+        text += std::to_string(random()) + std::string(padding, '\0');
+        const char *p = text.c_str(), *q = text.c_str();
+        std::uint64_t slow = 1, fast = 1;
+        add_digits<1>(p, slow);
+        add_digits<padding>(q, fast);
+        ASSERT_EQ(p, q) << text;
+        ASSERT_EQ(slow, fast) << text;
     }
 }
 

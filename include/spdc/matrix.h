@@ -4,8 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -41,6 +44,22 @@ template <class Value> struct DenseRow {
     std::int64_t lower_bound(std::int64_t column) const noexcept { return column < count ? column : count; }
 };
 
+/// A check that waits until data are first used: those of a memory-mapped file, which opening does not read.
+class DeferredCheck {
+  public:
+    explicit DeferredCheck(std::function<void()> check) : check_(std::move(check)) {}
+    /// Runs the check unless it has passed before; throws what it throws.
+    void run() {
+        const std::lock_guard lock(mutex_);
+        if (check_) check_();
+        check_ = nullptr;
+    }
+
+  private:
+    std::mutex mutex_;
+    std::function<void()> check_;
+};
+
 /// Compressed sparse rows: 64-bit offsets, 32-bit columns, strictly ascending inside a row, values finite.
 template <class Value> class CsrMatrix {
   public:
@@ -51,13 +70,28 @@ template <class Value> class CsrMatrix {
     /// Views; `owner` keeps the memory alive. Throws Error when the invariants above do not hold.
     CsrMatrix(std::int64_t cols, std::span<const std::int64_t> offsets, std::span<const std::int32_t> columns,
               std::span<const Value> values, std::shared_ptr<const void> owner);
+    /// The same without checks: for a reader that has made them, or leaves them to the first call of check().
+    static CsrMatrix trusted(std::int64_t cols, std::span<const std::int64_t> offsets,
+                             std::span<const std::int32_t> columns, std::span<const Value> values,
+                             std::shared_ptr<const void> owner, std::shared_ptr<DeferredCheck> pending = nullptr);
     /// Takes over the vectors.
     static CsrMatrix own(std::int64_t cols, std::vector<std::int64_t> offsets, std::vector<std::int32_t> columns,
                          std::vector<Value> values);
 
+    /// Throws Error unless the invariants hold, of offsets and of a row.
+    static void check_offsets(std::span<const std::int64_t> offsets, std::uint64_t entries);
+    static void check_row(const Row &row, std::int64_t number, std::int64_t cols);
+    /// Makes the check that trusted() was given, once. Before it, nothing but rows() and cols() may be used.
+    void check() const {
+        if (pending_) pending_->run();
+    }
+
     std::int64_t rows() const noexcept { return static_cast<std::int64_t>(offsets_.size()) - 1; }
     std::int64_t cols() const noexcept { return cols_; }
     std::int64_t nonzeros() const noexcept { return offsets_.back() - offsets_.front(); }
+    std::span<const std::int64_t> offsets() const noexcept { return offsets_; }
+    std::span<const std::int32_t> columns() const noexcept { return columns_; }
+    std::span<const Value> values() const noexcept { return values_; }
     Row row(std::int64_t i) const noexcept {
         const std::int64_t begin = offsets_[static_cast<std::size_t>(i)];
         return {columns_.data() + begin, values_.data() + begin, offsets_[static_cast<std::size_t>(i) + 1] - begin};
@@ -72,6 +106,7 @@ template <class Value> class CsrMatrix {
     std::span<const std::int32_t> columns_;
     std::span<const Value> values_;
     std::shared_ptr<const void> owner_;
+    std::shared_ptr<DeferredCheck> pending_;
 };
 
 /// Rows one after another, `stride` values apart, values finite.
@@ -86,6 +121,13 @@ template <class Value> class DenseMatrix {
                 std::shared_ptr<const void> owner);
     /// Takes over rows times cols values, row after row.
     static DenseMatrix own(std::int64_t rows, std::int64_t cols, std::vector<Value> values);
+    /// As in CsrMatrix; the sizes must be right.
+    static DenseMatrix trusted(std::int64_t rows, std::int64_t cols, const Value *data, std::int64_t stride,
+                               std::shared_ptr<const void> owner, std::shared_ptr<DeferredCheck> pending);
+    static void check_row(const Row &row, std::int64_t number);
+    void check() const {
+        if (pending_) pending_->run();
+    }
 
     std::int64_t rows() const noexcept { return rows_; }
     std::int64_t cols() const noexcept { return cols_; }
@@ -98,6 +140,7 @@ template <class Value> class DenseMatrix {
     std::int64_t stride_ = 0;
     const Value *data_ = nullptr;
     std::shared_ptr<const void> owner_;
+    std::shared_ptr<DeferredCheck> pending_;
 };
 
 using AnyMatrix = std::variant<CsrMatrix<float>, CsrMatrix<double>, DenseMatrix<float>, DenseMatrix<double>>;
@@ -106,6 +149,9 @@ std::int64_t rows(const AnyMatrix &matrix) noexcept;
 std::int64_t cols(const AnyMatrix &matrix) noexcept;
 /// Stored entries: for a dense matrix rows times columns.
 std::int64_t nonzeros(const AnyMatrix &matrix) noexcept;
+
+/// Makes a check that is still pending; throws Error when it fails.
+void check(const AnyMatrix &matrix);
 
 /// The rows listed in `keep`, in that order, in memory of their own.
 AnyMatrix select_rows(const AnyMatrix &matrix, std::span<const std::int64_t> keep);

@@ -70,8 +70,8 @@ Model load_model(const std::string &path);
 /// Whether this is a regular file that begins as a model of any version does.
 bool is_model_file(const std::string &path);
 
-/// The dual variables, a line per row of the data and a number per output.
-void save_dual(const Result &result, const std::string &path);
+/// The dual variables, a line per row of the user's data and a number per output.
+void save_dual(const Result &result, const Dataset &data, const std::string &path);
 
 enum class Prediction {
     label,       // the label; in regression the predicted value, for counts the rate e^score
@@ -83,7 +83,7 @@ Prediction parse_prediction(const std::string &name);
 /// Throws Error(unsupported) when the model has no such prediction.
 void check_prediction(const Model &model, Prediction kind);
 /// One line per row.
-void write_predictions(const Model &model, const AnyMatrix &matrix, Prediction kind, const std::string &path);
+void write_predictions(const Model &model, const Dataset &data, Prediction kind, const std::string &path);
 
 /// Throws Error(bad_file) unless a file of that name can be written; leaves nothing behind.
 void check_writable(const std::string &path);

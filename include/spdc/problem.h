@@ -55,6 +55,8 @@ class Problem {
     bool has_intercept() const noexcept { return intercept_ != Intercept::none; }
     std::int64_t data_rows() const noexcept { return data_rows_; }
     std::span<const std::int64_t> kept_rows() const noexcept { return kept_rows_; }
+    /// Whether the rows are in random order already, so that a method that wants them so needs no copy.
+    bool is_shuffled() const noexcept { return is_shuffled_; }
 
     /// One-vs-rest on more than two labels has one output per label; everything below speaks of a problem of one output,
     /// which output(k) gives.
@@ -113,6 +115,7 @@ class Problem {
     Problem() = default;
     void find_labels(const Dataset &data);
     void encode_targets(std::int64_t output);
+    void check_counts(const Dataset &data) const;
     std::vector<double> row_weights(const Dataset &data, const ProblemOptions &options) const;
     void keep_weighted_rows(const Dataset &data, std::vector<double> weights);
     void set_regularizer(std::vector<double> penalty_factors);
@@ -127,6 +130,7 @@ class Problem {
     double strong_convexity_ = 0;
     bool all_strongly_convex_ = false;
     bool needs_radius_ = false;
+    bool is_shuffled_ = false;
     std::vector<std::int64_t> kept_rows_;
     std::vector<double> raw_targets_; // as in the data, rows of weight zero gone; empty when there is one output
     std::vector<double> targets_;

@@ -39,7 +39,7 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
-/// where rows are long enough to be sequential reads themselves.
+/// where they are in random order already, or long enough to be sequential reads themselves.
 template <class Value> struct RandomRows {
     std::vector<std::int32_t> order; // place -> row of the problem
     std::vector<std::int64_t> offsets;
@@ -49,23 +49,26 @@ template <class Value> struct RandomRows {
     /// 1024 rows need three to eight times the passes of blocks of 16 or of single rows.
     std::size_t block = 1;
 
-    RandomRows(const AnyMatrix &matrix, Random &random);
+    RandomRows(const AnyMatrix &matrix, bool is_shuffled, Random &random);
 
   private:
     static constexpr std::int64_t long_row = 32;
+    void set_block(std::int64_t entries);
     void refer_to(const CsrMatrix<Value> &matrix);
     template <class Matrix> void copy(const Matrix &matrix, Random &random);
     std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> own_columns_;
     std::vector<Value, UnfilledHugePageAllocator<Value>> own_values_;
 };
 
-template <class Value> RandomRows<Value>::RandomRows(const AnyMatrix &matrix, Random &random) {
+template <class Value> RandomRows<Value>::RandomRows(const AnyMatrix &matrix, bool is_shuffled, Random &random) {
     order.resize(at(rows(matrix)));
     offsets.resize(order.size() + 1);
     std::iota(order.begin(), order.end(), 0);
     const auto *sparse = std::get_if<CsrMatrix<Value>>(&matrix);
-    if (sparse && sparse->nonzeros() >= long_row * sparse->rows()) {
+    const bool has_long_rows = sparse && sparse->nonzeros() >= long_row * sparse->rows();
+    if (sparse && (is_shuffled || has_long_rows)) {
         refer_to(*sparse);
+        if (!has_long_rows) set_block(sparse->nonzeros());
     } else {
         std::visit([&](const auto &any) { copy(any, random); }, matrix);
     }
@@ -95,7 +98,11 @@ template <class Value> template <class Matrix> void RandomRows<Value>::copy(cons
     }
     columns = own_columns_.data();
     values = own_values_.data();
-    block = std::clamp<std::size_t>(4096 * order.size() / std::max<std::size_t>(1, end), 8, 256);
+    set_block(static_cast<std::int64_t>(end));
+}
+
+template <class Value> void RandomRows<Value>::set_block(std::int64_t entries) {
+    block = std::clamp<std::size_t>(4096 * order.size() / std::max<std::size_t>(1, at(entries)), 8, 256);
 }
 
 template <class L, class Value> class FastMethod final : public Method {
@@ -153,8 +160,8 @@ FastMethod<L, Value>::FastMethod(const Problem &problem, const L &loss, std::opt
                                  bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem.matrix(), random_), b_(at(n_)), omega_row_(at(n_)), norm2_(at(n_)), y_(at(n_)), dual_(at(n_)),
-      dropped_(at(n_)) {
+      rows_(problem.matrix(), problem.is_shuffled(), random_), b_(at(n_)), omega_row_(at(n_)), norm2_(at(n_)),
+      y_(at(n_)), dual_(at(n_)), dropped_(at(n_)) {
     const std::vector<double> norms = problem.squared_row_norms();
     free_intercept_ = problem.intercept() == Intercept::free;
     for (std::size_t p = 0; p < y_.size(); ++p) {
