@@ -116,7 +116,7 @@ void Driver::certify(Method &method) {
     usable_ = is_finite(x_) && is_finite(y_) && (trace_.empty() || !is_diverging(x_, certifier_.x()));
     if (usable_) certifier_.offer(x_, y_, stopping_.tolerance);
     const double guess = method.estimated_gap();
-    if (0 < guess && guess < infinity) guess_error_ = std::clamp(certifier_.certificate().gap / guess, 0.2, 10.0);
+    if (0 < guess && guess < infinity) guess_error_ = std::max(certifier_.certificate().gap / guess, 0.2);
     outcome_.passes = passes_before_ + method.passes();
     outcome_.seconds_certifying += clock_.seconds() - start;
     record(outcome_.passes, method.omega());
@@ -134,12 +134,13 @@ StopReason Driver::judge(Method &method, bool go_on) {
     return StopReason::not_run;
 }
 
-/// Runs the method to `next` passes of its own. One that guesses its gap is certified as soon as the guess is near the
-/// tolerance, and now and then.
+/// Runs the method to `next` passes of its own. One that guesses its gap is certified as soon as the guess is near the tolerance, and
+/// otherwise seldom, unless its last guess was far off.
 void Driver::advance(Method &method, double next) {
     const Certificate &now = certifier_.certificate();
     const double latest = method.passes() + std::max(25.0, 0.5 * method.passes());
     const double promising = stopping_.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual)) / guess_error_;
+    const bool guesses = guess_error_ < 10;
     const auto looks_done = [&] { return 0 < method.estimated_gap() && method.estimated_gap() <= promising; };
     const bool looked_done = looks_done();
     while (method.passes() < next && may_go_on(method)) {
@@ -148,8 +149,8 @@ void Driver::advance(Method &method, double next) {
         for (const Method::OmegaChange &change : method.take_omega_changes()) {
             record(passes_before_ + change.passes, change.omega);
         }
-        if (!looked_done && looks_done()) break;
-        if (method.passes() >= next && method.passes() < latest && method.estimated_gap() > promising) {
+        if (guesses && !looked_done && looks_done()) break;
+        if (guesses && method.passes() >= next && method.passes() < latest && method.estimated_gap() > promising) {
             next = method.passes() + 1;
         }
     }

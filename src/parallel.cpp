@@ -9,15 +9,34 @@ namespace spdc {
 namespace {
 
 /// Spins until ready(), and yields after a while, because there may be fewer cores than threads.
-template <class Ready> void spin_until(int patience, Ready &&ready) noexcept {
+template <class Ready> void spin_until(Ready &&ready) noexcept {
     for (int spins = 0; !ready(); ++spins) {
-        if (spins < patience) {
+        if (spins < 4000) {
 #if defined(__x86_64__) || defined(__i386__)
             _mm_pause();
 #endif
         } else {
             std::this_thread::yield();
         }
+    }
+}
+
+/// Spins until ready(number), then sleeps: whoever changes the number notifies.
+template <class Ready> void sleep_until(const std::atomic<int> &number, Ready &&ready) noexcept {
+    int value = number.load(std::memory_order_acquire);
+    for (int spins = 0; !ready(value) && spins < 520; ++spins) {
+        if (spins < 500) {
+#if defined(__x86_64__) || defined(__i386__)
+            _mm_pause();
+#endif
+        } else {
+            std::this_thread::yield();
+        }
+        value = number.load(std::memory_order_acquire);
+    }
+    while (!ready(value)) {
+        number.wait(value, std::memory_order_acquire);
+        value = number.load(std::memory_order_acquire);
     }
 }
 
@@ -30,35 +49,37 @@ void SpinBarrier::wait() noexcept {
         round_.store(round + 1, std::memory_order_release);
         return;
     }
-    spin_until(4000, [&] { return round_.load(std::memory_order_acquire) != round; });
+    spin_until([&] { return round_.load(std::memory_order_acquire) != round; });
 }
 
 void FlagBarrier::wait(int thread) noexcept {
-    std::atomic<std::uint64_t> &mine = flags_[static_cast<std::size_t>(thread)].round;
-    const std::uint64_t round = mine.load(std::memory_order_relaxed) + 1;
-    mine.store(round, std::memory_order_release);
+    if (flags_.size() == 1) return;
+    std::atomic<int> &mine = flags_[static_cast<std::size_t>(thread)].round;
+    const auto round = static_cast<unsigned>(mine.load(std::memory_order_relaxed)) + 1;
+    mine.store(static_cast<int>(round)); // sequentially consistent: notifying looks for sleepers after the store
+    mine.notify_all();
     for (const Flag &flag : flags_) {
-        spin_until(500, [&] { return flag.round.load(std::memory_order_acquire) >= round; });
+        sleep_until(flag.round, [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
     }
 }
 
 Team::~Team() {
     body_ = nullptr;
-    round_.fetch_add(1, std::memory_order_release);
+    round_.fetch_add(1);
     round_.notify_all();
     for (std::thread &other : others_) other.join();
 }
 
 void Team::serve(int thread) {
     for (unsigned seen = 0;;) {
-        for (int spins = 0; spins < 2000 && round_.load(std::memory_order_acquire) == seen; ++spins) {
+        for (int spins = 0; spins < 100 && round_.load(std::memory_order_acquire) == seen; ++spins) {
             std::this_thread::yield(); // the next piece of work is often there at once
         }
         round_.wait(seen, std::memory_order_acquire);
         seen = round_.load(std::memory_order_acquire);
         if (!body_) return;
         (*body_)(thread);
-        working_.fetch_sub(1, std::memory_order_release);
+        if (working_.fetch_sub(1) == 1) working_.notify_all();
     }
 }
 
@@ -69,11 +90,11 @@ void Team::run(const std::function<void(int)> &body) {
     if (!others_.empty()) {
         body_ = &body;
         working_.store(static_cast<int>(others_.size()), std::memory_order_relaxed);
-        round_.fetch_add(1, std::memory_order_release);
+        round_.fetch_add(1);
         round_.notify_all();
     }
     body(0);
-    spin_until(500, [&] { return working_.load(std::memory_order_acquire) == 0; });
+    sleep_until(working_, [](int working) { return working == 0; });
 }
 
 void Team::for_each(std::int64_t count, const std::function<void(std::int64_t)> &body) {

@@ -25,7 +25,7 @@ class SpinBarrier {
 };
 
 /// The same meeting with a line of memory for each thread instead of a common counter: cheaper where threads meet every few
-/// microseconds. Each thread says who it is.
+/// microseconds. Each thread says who it is. One that waits for long goes to sleep: others want its core.
 class FlagBarrier {
   public:
     explicit FlagBarrier(int count) : flags_(static_cast<std::size_t>(count)) {}
@@ -33,7 +33,7 @@ class FlagBarrier {
 
   private:
     struct alignas(128) Flag {
-        std::atomic<std::uint64_t> round{0};
+        std::atomic<int> round{0}; // wraps around
     };
     std::vector<Flag> flags_;
 };

@@ -36,7 +36,7 @@ Certified run(const Problem &problem, Method &method, double tolerance, int iter
         if (!method.has_point()) continue;
         method.point(result.x, result.y);
         certifier.offer(result.x, result.y, tolerance);
-        method.certified(certifier);
+        method.certified({certifier.certificate(), certifier.x(), certifier.predictions()});
     }
     result.certificate = certifier.certificate();
     result.x.assign(certifier.x().begin(), certifier.x().end());

@@ -1,5 +1,6 @@
 // Picks a solver from the shape of the problem. A wrong choice costs time, never correctness: the certified gap decides.
 #include "methods.h"
+#include "newton_cg.h"
 
 #include <algorithm>
 #include <cmath>
@@ -39,6 +40,7 @@ std::vector<Choice> choose(const Problem &problem) {
     const Choice newton{Newton{},
                         "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix"};
     const Choice fast{SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};
+    const Choice newton_cg{NewtonCg{}, "auto picked newton_cg: an l2 penalty, a smooth loss, columns of any unit"};
     const Choice working_set{WorkingSet{}, "auto picked working_set: an l1 penalty leaves most weights at 0", true};
     const Choice general{Spdc{}, "auto picked spdc: it takes every penalty, weighting and intercept"};
     const bool is_l2 = std::holds_alternative<L2>(problem.regularizer().variant()) && problem.strong_convexity() > 0;
@@ -52,6 +54,7 @@ std::vector<Choice> choose(const Problem &problem) {
     std::vector<Choice> choices;
     if (is_uniform) choices.push_back(fast);
     if (std::min(problem.rows(), problem.dimension()) <= 5000) choices.push_back(newton);
+    if (is_smooth(problem.loss())) choices.push_back(newton_cg);
     if (!is_uniform) choices.push_back(general);
     return choices;
 }

@@ -4,9 +4,40 @@
 #include "method.h"
 #include "newton_system.h"
 
+#include <cmath>
 #include <memory>
 
 namespace spdc {
+
+/// What the driver asks of the forms that work on any system.
+class SystemNewton : public Method {
+  public:
+    double passes() const final { return system_->passes(); }
+    double estimated_gap() const final { return gap_; }
+    void aim(double tolerance) final { tolerance_ = tolerance; }
+    bool has_point() const final {
+        return gap_ <= tolerance_ * std::fabs(objective_) || is_exhausted_ || iterations_ >= patience_;
+    }
+    bool exhausted() const final { return is_exhausted_; }
+    int threads() const final { return system_->threads(); }
+
+  protected:
+    /// After `patience` iterations any point is worth a certificate.
+    SystemNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system, int patience)
+        : problem_(problem), loss_(problem.loss()), system_(std::move(system)), count_(system_->rows().count),
+          patience_(patience) {}
+
+    const Problem &problem_;
+    NewtonLoss loss_;
+    std::unique_ptr<NewtonSystem> system_;
+    const std::size_t count_;
+    double objective_ = infinity, gap_ = infinity, tolerance_ = 1e-4;
+    bool is_exhausted_ = false;
+    int iterations_ = 0;
+
+  private:
+    const int patience_;
+};
 
 /// Smooth losses, many rows: passes over blocks of rows, a growing sample first.
 std::unique_ptr<Method> make_fused_newton(const Problem &problem, const SolveContext &context);

@@ -49,24 +49,16 @@ struct Moves {
     Stretch y, s, t;
 };
 
-class BarrierNewton final : public Method {
+class BarrierNewton final : public SystemNewton {
   public:
     BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system);
 
     void advance(double passes) override;
-    double passes() const override { return system_->passes(); }
     void point(std::vector<double> &x, std::vector<double> &y) override;
-    double estimated_gap() const override { return gap_; }
-    void aim(double tolerance) override { tolerance_ = tolerance; }
-    bool has_point() const override {
-        return gap_ <= tolerance_ * std::fabs(objective_) || is_exhausted_ || iterations_ >= 50;
-    }
-    bool exhausted() const override { return is_exhausted_; }
-    int threads() const override { return system_->threads(); }
 
   private:
     void center();
-    void measure();
+    void measure(const NewtonSystem::Look &before);
     /// For piece k of rows [begin, end): visit(first place in slacks_, pieces).
     template <class Visit> void each_piece(std::size_t begin, std::size_t end, Visit &&visit) const;
     void describe(std::size_t begin, std::size_t end, std::size_t k, Pieces &pieces) const;
@@ -80,22 +72,16 @@ class BarrierNewton final : public Method {
     void move(std::size_t begin, std::size_t end, double length, double target);
     bool is_stuck(bool solved, double length);
 
-    const Problem &problem_;
-    NewtonLoss loss_;
-    std::unique_ptr<NewtonSystem> system_;
     const double gamma_;
-    std::size_t count_, pieces_ = 1;
+    std::size_t pieces_ = 1;
     std::vector<double> z_, first_, next_; // predictions: now, after the predictor's step, after the corrector's
     Slacks slacks_;                        // piece after piece
-    double mu_ = 0, objective_ = infinity, mismatch_ = infinity, gap_ = infinity, tolerance_ = 1e-4;
-    double best_gap_ = infinity;
-    bool is_exhausted_ = false;
-    int iterations_ = 0, best_iteration_ = 0, short_steps_ = 0;
+    double mu_ = 0, mismatch_ = infinity, best_gap_ = infinity;
+    int best_iteration_ = 0, short_steps_ = 0;
 };
 
 BarrierNewton::BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system)
-    : problem_(problem), loss_(problem.loss()), system_(std::move(system)), gamma_(problem.loss().gamma()),
-      count_(system_->rows().count) {
+    : SystemNewton(problem, std::move(system), 50), gamma_(problem.loss().gamma()) {
     std::visit(
         [&](const auto &loss) {
             if constexpr (HasPieces<std::remove_cvref_t<decltype(loss)>>) {
@@ -170,13 +156,14 @@ void BarrierNewton::center() {
             }
         });
     });
-    measure();
+    measure([](std::size_t, std::size_t, RowSums &) {});
 }
 
-/// The gap of x and y, and mu.
-void BarrierNewton::measure() {
+/// The gap of x and y, and mu, after `before` has moved the rows.
+void BarrierNewton::measure(const NewtonSystem::Look &before) {
     const LossRows rows = system_->rows();
     const RowSums sums = system_->look([&](std::size_t begin, std::size_t end, RowSums &own) {
+        before(begin, end, own);
         Stretch y{}, unused;
         each_piece(begin, end, [&](std::size_t at, const Pieces &piece) {
             for (std::size_t j = 0; j < end - begin; ++j) {
@@ -307,10 +294,9 @@ void BarrierNewton::advance(double) {
     const bool solved = solve(true, next_);
     const double length = solved ? std::min(1.0, 0.99 / sums.largest) : 0;
     if (is_stuck(solved, length)) return;
-    system_->look([&](std::size_t begin, std::size_t end, RowSums &) { move(begin, end, length, target); });
     system_->take(length);
     mismatch_ *= (1 - length) * (1 - length);
-    measure();
+    measure([&](std::size_t begin, std::size_t end, RowSums &) { move(begin, end, length, target); });
     if (gap_ < 0.9 * best_gap_) {
         best_gap_ = gap_;
         best_iteration_ = iterations_;
@@ -320,17 +306,14 @@ void BarrierNewton::advance(double) {
 
 void BarrierNewton::point(std::vector<double> &x, std::vector<double> &y) {
     system_->point(x);
-    std::vector<double> dual(count_, 0.0);
-    for (std::size_t begin = 0; begin < count_; begin += NewtonSystem::longest_stretch) {
-        const std::size_t end = std::min(begin + NewtonSystem::longest_stretch, count_);
-        each_piece(begin, end, [&](std::size_t at, const Pieces &piece) {
-            for (std::size_t j = 0; j < end - begin; ++j) {
-                dual[begin + j] += dual_at(at + j, piece.lower[j], piece.upper[j]);
-            }
-        });
-    }
     y.resize(static_cast<std::size_t>(problem_.rows()));
-    for (std::size_t p = 0; p < y.size(); ++p) y[system_->row_at(p)] = dual[p];
+    system_->look([&](std::size_t begin, std::size_t end, RowSums &) {
+        Stretch dual{};
+        each_piece(begin, end, [&](std::size_t at, const Pieces &piece) {
+            for (std::size_t j = 0; j < end - begin; ++j) dual[j] += dual_at(at + j, piece.lower[j], piece.upper[j]);
+        });
+        for (std::size_t p = begin; p < std::min(end, y.size()); ++p) y[system_->row_at(p)] = dual[p - begin];
+    });
 }
 
 } // namespace

@@ -49,10 +49,12 @@ class NewtonCgMethod final : public Method {
 
   private:
     enum class Stage { derivatives, system, search };
+    static constexpr double near_ = 0.02; // steps that gain less than this share of P are near the minimiser
 
     void start_system();
     void conjugate_step();
     void search_line();
+    double best_length(const Sums &slopes) const;
     void set_dual();
     double measure_dual();
     void evaluate(const double *along);
@@ -83,7 +85,7 @@ class NewtonCgMethod final : public Method {
     double rz_ = 0, first_rz_ = 0, fall_ = 0; // r'M^-1 r now and at the start; -g's
     double forcing_ = 0.09;                   // rz_ as a share of first_rz_ at which the system is solved well enough
     double active_ = 1;                       // share of the entries in rows with curvature
-    double skip_ = 0.01;
+    double skip_ = 0.01;                      // share of the curvature that is left out
     int iterations_ = 0, useless_ = 0;
 };
 
@@ -244,6 +246,18 @@ void NewtonCgMethod::conjugate_step() {
     });
 }
 
+/// The minimiser of P(x + t s) in t <= 1, or 1 where P hardly rises there; slopes of the penalty are given.
+double NewtonCgMethod::best_length(const Sums &slopes) const {
+    const auto slope = [&](double t) {
+        const Sums rows = sum(z_.size(), [&](std::size_t begin, std::size_t end) {
+            const LineSlope part = loss_.slope(rows_of(begin, end), z_.data() + begin, move_.data() + begin, t);
+            return Sums{part.first, part.second};
+        });
+        return LineSlope{rows[0] / n_ + slopes[0] + t * slopes[1], rows[1] / n_ + slopes[1]};
+    };
+    return slope(1).first <= 0.05 * fall_ ? 1 : line_minimum(slope, -fall_, 1);
+}
+
 /// The full step where it lowers the objective as it should, else the minimiser along it.
 void NewtonCgMethod::search_line() {
     products_.predict(s_.data(), h_.data(), move_.data());
@@ -259,21 +273,14 @@ void NewtonCgMethod::search_line() {
     });
     set_dual();
     loss_.set_blunt(false);
-    const double old_penalty = penalty_;
-    penalty_ = old_penalty + slopes[0] + 0.5 * slopes[1];
+    penalty_ += slopes[0] + 0.5 * slopes[1];
     evaluate(move_.data());
-    double t = 1;
-    if (!(objective_ <= before - 0.1 * decrement + rounding)) {
-        const auto slope = [&](double at_t) {
-            const Sums rows = sum(z_.size(), [&](std::size_t begin, std::size_t end) {
-                const LineSlope part = loss_.slope(rows_of(begin, end), z_.data() + begin, move_.data() + begin, at_t);
-                return Sums{part.first, part.second};
-            });
-            return LineSlope{rows[0] / n_ + slopes[0] + at_t * slopes[1], rows[1] / n_ + slopes[1]};
-        };
-        if (!(slope(1).first <= 0.1 * decrement)) t = line_minimum(slope, -fall_, 1);
+    const double t = objective_ <= before - 0.1 * decrement + rounding ? 1 : best_length(slopes);
+    if (t != 1 && has_corners_) {
+        remember_secants();
+    } else if (t != 1 && decrement <= near_ * std::fabs(before)) {
+        skip_ *= 0.1; // so near, a refused step means that some column had its curvature in rows that were left out
     }
-    if (t != 1 && has_corners_) remember_secants();
     for (std::size_t i = 0; i < z_.size(); ++i) z_[i] += t * move_[i];
     for (std::size_t j = 0; j < x_.size(); ++j) x_[j] += t * s_[j];
     penalty_ = 0;
@@ -281,7 +288,7 @@ void NewtonCgMethod::search_line() {
     if (t != 1) evaluate(nullptr);
     useless_ = t * decrement <= 0.1 * rounding ? useless_ + 1 : 0;
     is_exhausted_ = useless_ > 3;
-    has_newton_dual_ = t == 1 && decrement <= 0.02 * std::fabs(before);
+    has_newton_dual_ = t == 1 && decrement <= near_ * std::fabs(before);
     gap_ = has_newton_dual_ ? measure_dual() : infinity;
     // systems are solved the better the smaller the steps have become, so that they become small faster than linearly
     forcing_ = t == 1 ? std::min(0.09, decrement / std::fabs(objective_)) : 0.09;
@@ -371,13 +378,15 @@ void skip_smallest(std::span<double> h, double share) {
     for (double &v : h) v = bin(v) < first ? 0 : v;
 }
 
+bool is_smooth(const AnyLoss &loss) { return loss.gamma() > 0 || std::isinf(loss.lipschitz()); }
+
 void check_newton_cg(const Problem &problem, std::string_view solver) {
     if (!std::holds_alternative<L2>(problem.regularizer().variant())) {
         fail(ErrorKind::unsupported,
              fmt::format("solver {} needs an l2 penalty without l1 or bounds; the solver spdc takes any penalty",
                          solver));
     }
-    if (problem.loss().gamma() == 0 && std::isfinite(problem.loss().lipschitz())) {
+    if (!is_smooth(problem.loss())) {
         fail(ErrorKind::unsupported,
              fmt::format("solver {} needs a loss without kinks, and {} has one; the solvers spdc_fast and spdc take it",
                          solver, problem.loss().name()));

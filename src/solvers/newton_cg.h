@@ -10,6 +10,9 @@
 
 namespace spdc {
 
+/// Whether the loss has a derivative everywhere.
+bool is_smooth(const AnyLoss &loss);
+
 /// Refuses penalties other than l2 and losses with kinks, in the name of a solver.
 void check_newton_cg(const Problem &problem, std::string_view solver);
 

@@ -13,25 +13,17 @@ namespace spdc {
 
 namespace {
 
-class PlainNewton final : public Method {
+class PlainNewton final : public SystemNewton {
   public:
     PlainNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system)
-        : problem_(problem), loss_(problem.loss()), system_(std::move(system)), count_(system_->rows().count) {
+        : SystemNewton(problem, std::move(system), 20) {
         for (auto *array : {&z_, &next_, &w_, &h_, &y_, &excess_}) array->resize(count_, 0.0);
         loss_.set_blunt(loss_.has_pieces());
         objective_ = evaluate();
     }
 
     void advance(double passes) override;
-    double passes() const override { return system_->passes(); }
     void point(std::vector<double> &x, std::vector<double> &y) override;
-    double estimated_gap() const override { return gap_; }
-    void aim(double tolerance) override { tolerance_ = tolerance; }
-    bool has_point() const override {
-        return gap_ <= tolerance_ * std::fabs(objective_) || is_exhausted_ || iterations_ >= 20;
-    }
-    bool exhausted() const override { return is_exhausted_; }
-    int threads() const override { return system_->threads(); }
 
   private:
     double evaluate() {
@@ -40,14 +32,8 @@ class PlainNewton final : public Method {
     }
     double measure(bool full_step);
 
-    const Problem &problem_;
-    NewtonLoss loss_;
-    std::unique_ptr<NewtonSystem> system_;
-    const std::size_t count_;
     std::vector<double> z_, next_, w_, h_, y_, excess_;
-    double objective_ = infinity, gap_ = infinity, tolerance_ = 1e-4;
-    bool is_exhausted_ = false;
-    int iterations_ = 0, useless_ = 0;
+    int useless_ = 0;
 };
 
 void PlainNewton::advance(double) {

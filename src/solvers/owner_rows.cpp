@@ -54,10 +54,12 @@ OwnerRows::OwnerRows(const AnyMatrix &matrix, std::span<const std::int32_t> orde
 
 /// Each thread counts the entries in a range of columns: no two write the same counter.
 template <class Matrix> void OwnerRows::number_features(const Matrix &matrix, Team &team) {
-    const std::int64_t d = matrix.cols(), ranges = std::min<std::int64_t>(team.size(), std::max<std::int64_t>(d, 1));
-    std::vector<std::uint32_t> counts(at(d));
+    const std::int64_t d = matrix.cols(), ranges = team.size() == 1 ? 1 : 2 * team.size();
+    Large<std::uint32_t> counts;
+    counts.resize(at(d));
     team.for_each(ranges, [&](std::int64_t range) {
         const std::int64_t first = d * range / ranges, last = d * (range + 1) / ranges;
+        std::fill(counts.begin() + first, counts.begin() + last, 0);
         for (std::int64_t i = 0; i < matrix.rows(); ++i) {
             const auto row = matrix.row(i);
             for (std::int64_t q = row.lower_bound(first); q < row.size() && row.column(q) < last; ++q) {
@@ -69,7 +71,7 @@ template <class Matrix> void OwnerRows::number_features(const Matrix &matrix, Te
 }
 
 /// A counting sort by bucket: where a feature stands depends on the features before it in its bucket and on the buckets above.
-void OwnerRows::deal(const std::vector<std::uint32_t> &counts, Team &team) {
+void OwnerRows::deal(std::span<const std::uint32_t> counts, Team &team) {
     const auto d = static_cast<std::int64_t>(counts.size());
     std::vector<std::array<std::int64_t, buckets>> tops(at(chunks));
     team.for_each(chunks, [&](std::int64_t chunk) {
@@ -80,6 +82,7 @@ void OwnerRows::deal(const std::vector<std::uint32_t> &counts, Team &team) {
     });
     std::int64_t rank = 0;
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+        if (bucket == bucket_of(0)) width_ = (rank + owners_ - 1) / owners_; // features without entries come last
         for (auto &top : tops) rank += std::exchange(top[bucket], rank);
     }
     slots_.resize(at(d));
@@ -92,7 +95,6 @@ void OwnerRows::deal(const std::vector<std::uint32_t> &counts, Team &team) {
             slots_[at(j)] = static_cast<std::uint32_t>(round << bits_ | owner);
         }
     });
-    width_ = (d + owners_ - 1) / owners_;
 }
 
 template <class Matrix>
@@ -181,37 +183,44 @@ void OwnerRows::add(int owner, std::span<const std::int32_t> places, const ZU *m
         entries_);
 }
 
-void OwnerRows::prepare(Scratch &scratch) const {
-    scratch.last.assign(at(width_), -1);
+void OwnerRows::reserve(Scratch &scratch) const {
+    scratch.last.resize(at(width_));
     scratch.products.resize(batch_rows * batch_rows);
 }
 
-/// Owner by owner, entries of the same feature are chained, and each meets those before it in its chain.
+void OwnerRows::clear(Scratch &scratch) noexcept {
+    std::fill(scratch.last.begin(), scratch.last.end(), -1);
+    scratch.first = 0;
+}
+
+/// Owner by owner, entries of the same feature are chained, and each meets those before it in its chain. Entries are numbered on from
+/// owner to owner and batch to batch, so that old chains need not be cleared.
 void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const {
     std::fill(scratch.products.begin(), scratch.products.end(), 0.0);
     double *const products = scratch.products.data();
     std::int32_t *const last = scratch.last.data();
     std::visit(
         [&](const auto &entries) {
+            const auto *const slots = entries.slots.data();
+            const auto *const values = entries.values.data();
             for (int owner = 0; owner < owners_; ++owner) {
+                if (scratch.first > std::numeric_limits<std::int32_t>::max() / 2) clear(scratch);
+                const std::int32_t first = scratch.first;
                 scratch.links.clear();
                 for (std::size_t r = 0; r < places.size(); ++r) {
                     const Piece p = piece(owner, places[r]);
                     for (std::int64_t q = p.begin; q < p.end; ++q) {
-                        const auto value = static_cast<double>(entries.values[at(q)]);
-                        std::int32_t &top = last[entries.slots[at(q)]];
-                        for (std::int32_t k = top; k >= 0; k = scratch.links[at(k)].before) {
-                            const Scratch::Link &link = scratch.links[at(k)];
+                        const auto value = static_cast<double>(values[q]);
+                        const std::int32_t top = last[slots[q]];
+                        for (std::int32_t k = top; k >= first; k = scratch.links[at(k - first)].before) {
+                            const Scratch::Link &link = scratch.links[at(k - first)];
                             products[r * batch_rows + at(link.row)] += value * link.value;
                         }
+                        last[slots[q]] = first + static_cast<std::int32_t>(scratch.links.size());
                         scratch.links.push_back({top, static_cast<std::int32_t>(r), value});
-                        top = static_cast<std::int32_t>(scratch.links.size()) - 1;
                     }
                 }
-                for (const std::int32_t place : places) {
-                    const Piece p = piece(owner, place);
-                    for (std::int64_t q = p.begin; q < p.end; ++q) last[entries.slots[at(q)]] = -1;
-                }
+                scratch.first += static_cast<std::int32_t>(scratch.links.size());
             }
         },
         entries_);

@@ -38,7 +38,7 @@ class OwnerRows {
     OwnerRows(const AnyMatrix &matrix, std::span<const std::int32_t> order, int owners, Team &team);
 
     int owners() const noexcept { return owners_; }
-    /// Features of the owner that has most.
+    /// Features with entries of the owner that has most. Features without have slots beyond.
     std::int64_t width() const noexcept { return width_; }
     int owner_of(std::int64_t feature) const noexcept { return static_cast<int>(slots_[index(feature)] & mask()); }
     std::int64_t slot_of(std::int64_t feature) const noexcept { return slots_[index(feature)] >> bits_; }
@@ -52,7 +52,8 @@ class OwnerRows {
 
     /// Memory that a thread needs to compute Gram blocks.
     struct Scratch {
-        std::vector<std::int32_t> last; // slot -> the last entry seen with it, or none
+        std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> last; // slot -> the last entry with it
+        std::int32_t first = 0; // entries below belong to earlier batches and owners
         struct Link {
             std::int32_t before; // the entry before it with the same slot
             std::int32_t row;
@@ -61,7 +62,8 @@ class OwnerRows {
         std::vector<Link> links;
         std::vector<double> products;
     };
-    void prepare(Scratch &scratch) const;
+    void reserve(Scratch &scratch) const;
+    static void clear(Scratch &scratch) noexcept;
     /// The Gram matrix of up to batch_rows rows; the diagonal is 0, and so are rows and columns beyond places.size().
     void gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const;
 
@@ -88,14 +90,14 @@ class OwnerRows {
         return {starts_[index(batch)] + p[0], starts_[index(batch)] + p[1]};
     }
     template <class Matrix> void number_features(const Matrix &matrix, Team &team);
-    void deal(const std::vector<std::uint32_t> &counts, Team &team);
+    void deal(std::span<const std::uint32_t> counts, Team &team);
     template <class Matrix> void measure_rows(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
     template <class Matrix, class E>
     void split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries);
 
     int owners_, bits_ = 0;
     std::int64_t width_ = 0;
-    std::vector<std::uint32_t> slots_; // feature -> slot among its owner's, and the owner in the lowest bits
+    Large<std::uint32_t> slots_; // feature -> slot among its owner's, and the owner in the lowest bits
     std::vector<double> norms2_;
     std::vector<std::int64_t> starts_;  // of each batch in the entries
     std::vector<std::uint32_t> pieces_; // a batch: where each owner's piece of each row begins, then the end

@@ -406,12 +406,12 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
     return std::make_unique<FastMethod<L, double>>(problem, loss, omega, shrinking, is_sdca, context);
 }
 
-/// Owners of features for threads to work with, or 1 for the serial kernel. A function of the problem, and of the number of threads
-/// only in whether there are enough of them: 4.
+/// Owners of features for threads to share, or 1 for the serial kernel: a function of the problem, and of the number of threads only
+/// in whether there are enough of them. An owner needs some ten entries of a row; below 16 owners and on small data the
+/// meetings of the threads cost as much as they save.
 int choose_owners(const Problem &problem, const SolveContext &context) {
-    if (context.threads < 4) return 1;
-    const double entries = static_cast<double>(problem.nonzeros()) / static_cast<double>(problem.rows());
-    return entries >= 160 ? 16 : 1;
+    const std::int64_t entries = problem.nonzeros();
+    return context.threads >= 4 && entries >= 1000000 && entries >= 160 * problem.rows() ? 16 : 1;
 }
 
 std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solver, std::optional<double> omega,

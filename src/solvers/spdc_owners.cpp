@@ -32,6 +32,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <utility>
 
 namespace spdc {
 
@@ -102,6 +103,8 @@ template <class L> class OwnersMethod final : public Method {
     double passes() const override { return static_cast<double>(walk_.visits) / static_cast<double>(n_); }
     void point(std::vector<double> &x, std::vector<double> &y) override;
     double estimated_gap() const override { return estimated_gap_; }
+    double omega() const override { return rule_->omega(); }
+    std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
     int threads() const override { return team_.size(); }
 
   private:
@@ -155,6 +158,7 @@ template <class L> class OwnersMethod final : public Method {
     Steps steps_;
     Walk walk_;
     std::optional<OmegaRule> rule_;
+    std::vector<OmegaChange> omega_changes_;
     Shrinking shrinking_;
     Batches all_, fewer_;
     Batches *batches_ = &all_;
@@ -169,7 +173,7 @@ template <class L> class OwnersMethod final : public Method {
     std::atomic<std::int64_t> next_gram_ = 0;
     bool regroups_ = false, measures_gap_ = false;
     std::int64_t visits_at_start_ = 0, visits_at_gap_ = 0; // of the sweep, of the last estimate
-    double visited_since_full_ = 0, estimated_gap_ = infinity;
+    double visited_since_full_ = 0, estimated_gap_ = infinity, last_gap_ = 0;
 };
 
 /// Threads among which V owners can be shared evenly.
@@ -195,7 +199,8 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
     }
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
     const double largest = R_ / std::sqrt(lambda_ * static_cast<double>(n_) * gamma_);
-    rule_.emplace(largest, options.is_sdca ? std::optional<double>(largest) : options.omega);
+    const bool is_sdca = options.is_sdca || (!options.omega && largest <= 1.5);
+    rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : options.omega);
     start_duals();
     permutations_.resize(permutations);
     for (auto &permutation : permutations_) {
@@ -222,8 +227,9 @@ template <class L> void OwnersMethod<L>::gather_rows() {
     std::iota(all_.places.begin(), all_.places.end(), 0);
     all_.live.resize(at((n_ + m - 1) / m));
     all_.gram.resize(all_.live.size() * m * m);
-    for (auto &scratch : scratch_) rows_->prepare(scratch);
+    for (auto &scratch : scratch_) rows_->reserve(scratch);
     team_.run([&](int thread) {
+        rows_->clear(scratch_[at(thread)]);
         each_owner(thread, [&](int owner) { std::fill(zu(owner).begin(), zu(owner).end(), ZU{}); });
         fill_gram(all_, thread);
     });
@@ -301,10 +307,14 @@ template <class L> void OwnersMethod<L>::end_sweep() {
         shrinking_.least = std::min(shrinking_.least, share.least);
     }
     if (measures_gap_) {
-        estimated_gap_ = young / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
+        // the rows were looked at as they were visited, on average half a sweep ago: their gap has gone on falling since
+        const double gap = young / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
+        estimated_gap_ = gap * std::sqrt(std::clamp(gap / last_gap_, 0.01, 1.0));
+        last_gap_ = gap;
         visits_at_gap_ = walk_.visits;
     }
     bool change = rule_->next(walk_.moved);
+    if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
         shrink();
         change = true;
@@ -367,16 +377,17 @@ template <class L> void OwnersMethod<L>::advance(double passes) {
 
 template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
     Walk walk = walk_;
-    Batch now, before;
+    Batch batches[2];
+    Batch *now = &batches[0], *before = &batches[1];
     while (rows > 0) {
-        super_step(thread, walk, now, before);
-        rows -= now.count;
+        super_step(thread, walk, *now, *before);
+        rows -= now->count;
         std::swap(now, before);
-        if (walk.step == static_cast<std::int64_t>(batch_order_.size())) close_sweep(thread, walk, before);
+        if (walk.step == static_cast<std::int64_t>(batch_order_.size())) close_sweep(thread, walk, *before);
     }
     barrier_.wait(thread);
     if (thread == 0) {
-        commit(before);
+        commit(*before);
         walk_ = walk;
     }
 }
@@ -454,6 +465,8 @@ template <class L> void OwnersMethod<L>::choose_rows(const Walk &walk, Batch &ba
         if ((live >> r & 1) == 0) continue;
         batch.row[j] = r;
         batch.place[j] = places[r];
+        __builtin_prefetch(batches_->products(batch.id, r)); // for the recursion, while the products are computed
+        __builtin_prefetch(batches_->products(batch.id, r) + m / 2);
         visited_as[r] = static_cast<std::uint8_t>(j++);
     }
     int k = 0;
@@ -546,7 +559,8 @@ template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vect
     const std::int64_t d = problem_.features();
     team_.for_each(chunks, [&](std::int64_t chunk) {
         for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
-            const ZU pair = zu_[at(rows_->owner_of(j) * rows_->width() + rows_->slot_of(j))];
+            const std::int64_t slot = rows_->slot_of(j);
+            const ZU pair = slot < rows_->width() ? zu(rows_->owner_of(j))[at(slot)] : ZU{};
             x[at(j)] = walk_.alpha * pair[0] + walk_.beta * pair[1];
         }
         for (std::int64_t p = n_ * chunk / chunks; p < n_ * (chunk + 1) / chunks; ++p) y[at(order_[at(p)])] = y_[at(p)];
