@@ -10,6 +10,7 @@
 #include <condition_variable>
 #include <exception>
 #include <limits>
+#include <memory>
 #include <mutex>
 #include <utility>
 
@@ -355,9 +356,9 @@ Dataset Assembly::take() {
     return data;
 }
 
-/// Threads that take blocks, one after another, parse them side by side, and add them in the order of the text; so what is
+/// Threads that take blocks, one after another, and parse them side by side; they are added in the order of the text, so what is
 /// found wrong is what is wrong first in the text, for any number of threads. Whichever thread comes next reads, and
-/// decompresses, while the others parse.
+/// decompresses, while the others parse; whichever finishes the block that is next adds it and those that have waited for it.
 class Readers {
   public:
     Readers(InputStream &stream, const ReadOptions &options)
@@ -367,14 +368,19 @@ class Readers {
 
   private:
     struct Task {
+        explicit Task(const ReadOptions &options) : rows(options) {}
         std::int64_t number = 0;
         double share = 0; // of the input that has been read
         ByteBuffer text;
+        BlockParser rows;
         std::exception_ptr problem;
     };
+    using TaskPointer = std::unique_ptr<Task>;
     void work();
-    bool take(Task &task);
-    void add(Task &task, const BlockParser &rows);
+    TaskPointer take_idle();
+    TaskPointer take();
+    void add(TaskPointer task);
+    void append(const Task &task);
 
     InputStream &stream_;
     const ReadOptions &options_;
@@ -384,69 +390,106 @@ class Readers {
     LineBlocks blocks_;
     std::int64_t taken_ = 0;
 
-    std::mutex adding_; // guards
-    std::condition_variable turn_;
+    std::mutex adding_; // guards all below; those from assembly_ on belong to the thread that has set appending_
+    std::condition_variable idle_changed_;
+    std::vector<TaskPointer> idle_;  // the last one used is the first to be used again: it is in the cache
+    std::vector<TaskPointer> ready_; // parsed, waiting for their turn, at their number modulo the size
     std::int64_t added_ = 0;
+    bool appending_ = false;
     Assembly assembly_;
     std::exception_ptr problem_; // the first in the text
     bool misread_ = false;       // it is one of the text, not of the stream
 };
 
-bool Readers::take(Task &task) {
-    const std::lock_guard lock(reading_);
-    if (ended_) {
-        return false;
-    }
-    task.problem = nullptr;
-    try {
-        if (!blocks_.next(task.text)) {
-            ended_ = true;
-            return false;
-        }
-    } catch (...) {
-        task.problem = std::current_exception();
-        ended_ = true;
-    }
-    task.number = taken_++;
-    task.share = stream_.size() > 0 ? static_cast<double>(stream_.position()) / static_cast<double>(stream_.size()) : 0;
-    return true;
+Readers::TaskPointer Readers::take_idle() {
+    std::unique_lock lock(adding_);
+    idle_changed_.wait(lock, [&] { return !idle_.empty(); });
+    TaskPointer task = std::move(idle_.back());
+    idle_.pop_back();
+    return task;
 }
 
-void Readers::add(Task &task, const BlockParser &rows) {
-    std::unique_lock lock(adding_);
-    turn_.wait(lock, [&] { return added_ == task.number; });
-    if (!problem_) {
+// Nothing at the end.
+Readers::TaskPointer Readers::take() {
+    TaskPointer task = take_idle();
+    task->problem = nullptr;
+    {
+        const std::lock_guard lock(reading_);
         try {
-            if (task.problem) {
-                std::rethrow_exception(task.problem);
+            if (!ended_ && blocks_.next(task->text)) {
+                task->number = taken_++;
+                task->share = stream_.size() > 0
+                                  ? static_cast<double>(stream_.position()) / static_cast<double>(stream_.size())
+                                  : 0;
+                return task;
             }
-            assembly_.append(rows, task.share);
-        } catch (const Misread &misread) {
-            problem_ = std::make_exception_ptr(assembly_.error_at(misread.place, misread.message));
-            misread_ = true;
         } catch (...) {
-            problem_ = std::current_exception();
+            task->problem = std::current_exception();
+            task->number = taken_++;
         }
-        if (problem_) {
-            ended_ = true;
+        ended_ = true;
+        if (task->problem) {
+            return task;
         }
     }
-    ++added_;
-    turn_.notify_all();
+    const std::lock_guard lock(adding_);
+    idle_.push_back(std::move(task));
+    idle_changed_.notify_all(); // others wait for one to find the end with
+    return nullptr;
+}
+
+void Readers::append(const Task &task) {
+    if (problem_) {
+        return;
+    }
+    try {
+        if (task.problem) {
+            std::rethrow_exception(task.problem);
+        }
+        assembly_.append(task.rows, task.share);
+    } catch (const Misread &misread) {
+        problem_ = std::make_exception_ptr(assembly_.error_at(misread.place, misread.message));
+        misread_ = true;
+    } catch (...) {
+        problem_ = std::current_exception();
+    }
+    if (problem_) {
+        ended_ = true;
+    }
+}
+
+void Readers::add(TaskPointer task) {
+    const auto place = [this](std::int64_t number) -> TaskPointer & {
+        return ready_[static_cast<std::size_t>(number) % ready_.size()];
+    };
+    std::unique_lock lock(adding_);
+    const std::int64_t number = task->number;
+    place(number) = std::move(task);
+    if (appending_) {
+        return; // that thread will come to it
+    }
+    appending_ = true;
+    while (TaskPointer next = std::move(place(added_))) {
+        lock.unlock();
+        append(*next);
+        lock.lock();
+        ++added_;
+        idle_.push_back(std::move(next));
+        idle_changed_.notify_one();
+    }
+    appending_ = false;
 }
 
 void Readers::work() {
-    BlockParser parser(options_);
-    Task task;
-    while (take(task)) {
-        if (!task.problem) {
+    while (TaskPointer task = take()) {
+        if (!task->problem) {
             try {
-                parser.parse(text_of(task.text));
+                task->rows.parse(text_of(task->text));
             } catch (...) {
-                task.problem = std::current_exception();
+                task->problem = std::current_exception();
             }
         }
-        add(task, parser);
+        add(std::move(task));
     }
 }
 
@@ -454,8 +497,12 @@ Dataset Readers::read(int threads) {
     stream_.skip_byte_order_mark();
     const std::size_t blocks = stream_.size() / LineBlocks::block_bytes + 1; // more, where bytes are packed
     const bool small = stream_.peek(2 * LineBlocks::block_bytes).size() < 2 * LineBlocks::block_bytes;
-    run_team(small ? 1 : static_cast<int>(std::min<std::size_t>(static_cast<std::size_t>(threads), 2 * blocks)),
-             [this](int) { work(); });
+    const std::size_t team = small ? 1 : std::min<std::size_t>(static_cast<std::size_t>(threads), 2 * blocks);
+    ready_.resize(4 * team); // so many blocks may wait for a slow one
+    for (std::size_t k = 0; k < ready_.size(); ++k) {
+        idle_.push_back(std::make_unique<Task>(options_));
+    }
+    run_team(static_cast<int>(team), [this](int) { work(); });
     if (misread_) {
         stream_.check_rest();
     }
@@ -465,105 +512,10 @@ Dataset Readers::read(int threads) {
     return assembly_.take();
 }
 
-// Which of the two outer columns hold a value anywhere.
-struct OuterColumns {
-    bool first = false;
-    bool last = false;
-};
-
-template <class Matrix> OuterColumns outer_columns(const Matrix &matrix) {
-    OuterColumns used;
-    for (std::int64_t i = 0; i < matrix.rows() && !(used.first && used.last); ++i) {
-        const auto row = matrix.row(i);
-        for (std::int64_t p = 0; p < row.size(); ++p) {
-            used.first |= row.column(p) == 0 && row.value(p) != 0;
-            used.last |= row.column(p) == matrix.cols() - 1 && row.value(p) != 0;
-        }
-    }
-    return used;
-}
-
-void append_entry(std::string &line, std::int64_t index, double value) {
-    line += ' ';
-    append_number(line, index);
-    line += ':';
-    append_number(line, value);
-}
-
-// A reader guesses base and width from the indices it meets. Where the data would mislead it, the first row says more
-// by writing its zero at the first (base 0) or the last feature.
-template <class Row> void append_first_row(std::string &line, const Row &row, const Dataset &data, OuterColumns used) {
-    const std::int64_t last = data.features() - 1;
-    const bool mark_first = data.index_base == 0 && !used.first && last >= 0;
-    const bool mark_last = !used.last && last >= 0 && !(mark_first && last == 0);
-    if (mark_first) {
-        append_entry(line, 0, 0.0);
-    }
-    for (std::int64_t p = 0; p < row.size(); ++p) {
-        if (row.value(p) != 0) {
-            append_entry(line, row.column(p) + data.index_base, row.value(p));
-        }
-    }
-    if (mark_last) {
-        append_entry(line, last + data.index_base, 0.0);
-    }
-}
-
-template <class Matrix>
-void write_rows(const Matrix &matrix, const Dataset &data, const std::vector<double> &labels, OutputFile &out) {
-    std::string line;
-    for (std::int64_t i = 0; i < matrix.rows(); ++i) {
-        const auto row = matrix.row(i);
-        line.clear();
-        append_number(line, labels[static_cast<std::size_t>(i)]);
-        if (i == 0) {
-            append_first_row(line, row, data, outer_columns(matrix));
-        } else {
-            for (std::int64_t p = 0; p < row.size(); ++p) {
-                if (row.value(p) != 0) {
-                    append_entry(line, row.column(p) + data.index_base, row.value(p));
-                }
-            }
-        }
-        line += '\n';
-        out.write(line);
-    }
-}
-
-// The format has numbers for labels only. Names that are numbers are written as such; numbering other names would be a
-// choice the reader of the file could not undo.
-std::vector<double> numeric_labels(const Dataset &data) {
-    std::vector<double> numbers;
-    for (const std::string &name : data.label_names) {
-        const char *p = name.c_str();
-        double value = 0;
-        if (parse_number(p, value) != NumberStatus::ok || p != name.c_str() + name.size()) {
-            fail(ErrorKind::unsupported, fmt::format("label {} is text, but LIBSVM labels are numbers; write CSV or "
-                                                     "TSV, or give the labels numbers first",
-                                                     quoted(name)));
-        }
-        numbers.push_back(value);
-    }
-    if (numbers.empty()) {
-        return data.targets;
-    }
-    std::vector<double> labels;
-    labels.reserve(data.targets.size());
-    for (const double target : data.targets) {
-        labels.push_back(numbers[static_cast<std::size_t>(target)]);
-    }
-    return labels;
-}
-
 } // namespace
 
 Dataset read_libsvm(InputStream &stream, const ReadOptions &options) {
     return Readers(stream, options).read(options.threads);
-}
-
-void write_libsvm(const Dataset &data, OutputFile &out) {
-    const std::vector<double> labels = numeric_labels(data);
-    std::visit([&](const auto &matrix) { write_rows(matrix, data, labels, out); }, data.matrix);
 }
 
 } // namespace spdc
