@@ -145,14 +145,13 @@ void check_files(const std::vector<std::string> &inputs, const std::vector<std::
 
 // The problem, and the penalties that depend on the data: l2 = 1/W or 1/(C W), l1 as a fraction of lambda_max.
 Problem make_problem(const TrainArguments &train, const Dataset &data, const ProblemOptions &options) {
-    const auto penalties = [&] { // two problems at a time would be two copies of what they keep per row
+    return with_path(train.data, [&] {
         const Problem base(data, train.loss, L2{}, options);
         const double weight = base.total_weight();
         const double l1 = train.l1 ? train.l1->value * (train.l1->is_fraction ? lambda_max(base) : 1) : 0;
         const double l2 = train.l2 ? *train.l2 : (train.C ? 1 / (*train.C * weight) : (train.l1 ? 0 : 1 / weight));
-        return make_regularizer(l1, l2, train.bounds);
-    };
-    return with_path(train.data, [&] { return Problem(data, train.loss, penalties(), options); });
+        return base.with(make_regularizer(l1, l2, train.bounds));
+    });
 }
 
 Result run_solver(const TrainArguments &train, const Problem &problem) {
