@@ -112,9 +112,10 @@ void Driver::record(double passes, double omega) {
 
 void Driver::certify(Method &method) {
     const double start = clock_.seconds();
-    method.point(x_, y_);
-    usable_ = is_finite(x_) && is_finite(y_) && (trace_.empty() || !is_diverging(x_, certifier_.x()));
-    if (usable_) certifier_.offer(x_, y_, stopping_.tolerance);
+    std::vector<double> y = certifier_.room();
+    method.point(x_, y);
+    usable_ = is_finite(x_) && is_finite(y) && (trace_.empty() || !is_diverging(x_, certifier_.x()));
+    if (usable_) certifier_.offer(x_, std::move(y), stopping_.tolerance);
     const double guess = method.estimated_gap();
     if (0 < guess && guess < infinity) guess_error_ = std::max(certifier_.certificate().gap / guess, 0.2);
     outcome_.passes = passes_before_ + method.passes();

@@ -56,7 +56,7 @@ class Driver {
     double passes_before_ = 0; // by earlier methods
     bool usable_ = true;
     double guess_error_ = 0.5; // gap over the method's own guess of it, at the last certificate
-    std::vector<double> x_, y_;
+    std::vector<double> x_;
 };
 
 } // namespace spdc

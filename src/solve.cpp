@@ -58,14 +58,20 @@ class SharedObserver {
     bool stop_ = false;
 };
 
-void store(const Problem &problem, const Certifier &certifier, std::int64_t k, Result &result) {
+void store(const Problem &problem, Certifier &certifier, std::int64_t k, Result &result) {
     const auto outputs = static_cast<std::size_t>(result.outputs);
     const auto column = static_cast<std::size_t>(k);
     const auto features = static_cast<std::size_t>(problem.features());
-    const auto x = certifier.x(), y = certifier.y();
+    const auto x = certifier.x();
     for (std::size_t j = 0; j < features; ++j) result.weights[j * outputs + column] = x[j];
     if (problem.has_intercept()) result.intercepts[column] = x[features];
     const auto kept = problem.kept_rows();
+    std::vector<double> y = certifier.take_y();
+    if (outputs == 1 && kept.empty()) {
+        result.dual = std::move(y);
+        y.clear();
+    }
+    result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs); // of several outputs it has been done
     for (std::size_t i = 0; i < y.size(); ++i) {
         const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
         result.dual[row * outputs + column] = y[i];
@@ -187,7 +193,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     const auto outputs = static_cast<std::size_t>(problem.outputs());
     result.weights.resize(static_cast<std::size_t>(problem.features()) * outputs);
     result.intercepts.resize(problem.has_intercept() ? outputs : 0);
-    result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs);
+    if (outputs > 1) result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs);
     result.certificates.resize(outputs);
 
     const std::vector<OutputRun> runs = run_outputs(presolved, candidates, stopping, context, clock, result);
