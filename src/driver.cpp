@@ -33,13 +33,13 @@ class Schedule {
 };
 
 /// Notices that a method will need so long, by the decay of its gap over the last half of its passes, that another one is worth
-/// a try: more than three times what it has had, after 200 passes. Passes and not seconds decide, so that the same call does the
+/// a try: more than three times what it has had, after 100 passes. Passes and not seconds decide, so that the same call does the
 /// same thing everywhere.
 class Pace {
   public:
     bool is_hopeless(double passes, double relative_gap, double tolerance) {
         points_.push_back({passes, std::log(relative_gap)});
-        if (passes < 200) return false;
+        if (passes < 100) return false;
         const auto half =
             std::find_if(points_.begin(), points_.end(), [&](const auto &p) { return 2 * p.first >= passes; });
         const double rate = (half->second - points_.back().second) / (passes - half->first);

@@ -46,8 +46,8 @@ TEST_F(Drive, LeavesASlowMethodAndGoesOnWithTheNext) {
     Idle idle(problem_);
     const Outcome first = run(idle, Driver::Leave::slow);
     EXPECT_EQ(first.reason, StopReason::not_run);
-    EXPECT_GE(first.passes, 200);
-    EXPECT_LE(first.passes, 300);
+    EXPECT_GE(first.passes, 100);
+    EXPECT_LE(first.passes, 150);
     const auto newton = make_method(problem_, Newton{}, context_);
     const Outcome second = driver_.run(*newton, "newton", Driver::Leave::never);
     EXPECT_EQ(second.reason, StopReason::gap_reached);
