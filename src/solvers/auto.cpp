@@ -25,6 +25,8 @@ bool prefers_newton(const Problem &problem) {
     const double n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.dimension());
     const double entries = static_cast<double>(problem.nonzeros()), side = std::min(n, d);
     if (side > 2000) return false;
+    // a loss with kinks takes some hundred iterations, and spdc_fast about twice the passes that text needs
+    if (problem.loss().gamma() == 0 && passes_on_text(problem) < 20) return false;
     if (d <= 100) return true;
     const double product = entries > 0.3 * n * d ? 0.1 : 0.5, factor = 0.1 * side * side * side / 3;
     const double fewer_columns = 12 * (product * entries * entries / n / 2 + 2 * entries + factor);
