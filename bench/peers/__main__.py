@@ -108,7 +108,7 @@ class Bench:
         names = self.options.peers
         wanted = [p for p in PEERS if not names or p.name in names or p.module in names]
         able = [p for p in wanted if p.accepts(cell.loss, source.shape[1], self.machine.threads)]
-        return [p for p in able if self.machine.python(p.environment).exists()]
+        return [p for p in able if self.machine.has(p)]
 
     def known(self, cell: Cell, peer: str, build: str | None = None) -> dict[str, Any] | None:
         """A stored result."""

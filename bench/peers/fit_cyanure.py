@@ -9,7 +9,7 @@ from cyanure.estimators import Classifier, Regression
 
 from peers.problem import Data
 
-LOSS = {"squared_hinge": "sqhinge", "l1_logistic": "logistic", "lasso": "square"}
+LOSS = {"squared_hinge": "sqhinge", "l1_logistic": "logistic"}
 
 
 def prepare(peer: str, data: Data) -> Any:
@@ -22,9 +22,10 @@ def fit(peer: str, prepared: Any, task: dict[str, Any]) -> np.ndarray:
     rows, targets = prepared
     loss = task["loss"]
     half = 0.5 if loss == "squared_hinge" else 1.0
+    kind = {} if loss == "lasso" else {"loss": LOSS.get(loss, loss)}
     make = Regression if loss == "lasso" else Classifier
     model = make(
-        loss=LOSS.get(loss, loss),
+        **kind,
         penalty="l1" if loss in ("lasso", "l1_logistic") else "l2",
         lambda_1=half * task["penalty"],
         tol=task["tolerance"],

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import select
+import shutil
 import subprocess
 import time
 from dataclasses import dataclass, field
@@ -40,6 +41,11 @@ class Machine:
     def python(self, environment: str) -> Path:
         """The interpreter of a virtual environment."""
         return self.work / "env" / environment / "bin" / "python"
+
+    def has(self, peer: Peer) -> bool:
+        """Whether the peer was installed."""
+        made = (self.work / "env" / peer.environment / "made").exists()
+        return made and (peer.program is None or shutil.which(peer.program) is not None)
 
 
 def cores_for(threads: int) -> frozenset[int]:
@@ -87,7 +93,8 @@ class Worker:
         """The next answer, or why there is none."""
         assert self.process is not None and self.process.stdout is not None
         begin, ready = self.now(), []
-        while not ready and self.now() - begin < patience:
+        hopeless = time.perf_counter() + 20 * patience  # a worker that sleeps uses no CPU time
+        while not ready and self.now() - begin < patience and time.perf_counter() < hopeless:
             ready, _, _ = select.select([self.process.stdout], [], [], 0.1)
         line = self.process.stdout.readline() if ready else b""
         if not line:
@@ -109,7 +116,7 @@ class Worker:
         if self.process is None:
             answer = self.start()
             if "ready" not in answer:
-                return {"error": "does not start: see workers.log"}
+                return {"tolerance": tolerance, "error": "does not start: see workers.log"}
         assert self.process is not None and self.process.stdin is not None
         request = {"peer": self.peer.name, "loss": cell.loss, "strength": cell.strength}
         request |= {"tolerance": tolerance, "threads": self.machine.threads}

@@ -10,7 +10,8 @@ class Peer:
     """One method of one library.
 
     `module` is the wrapper fit_MODULE.py; `environment` the virtual environment it runs in;
-    `start` the loosest tolerance tried; `threads` whether it can use several.
+    `start` the loosest tolerance tried; `threads` whether it can use several;
+    `program` what must be installed beside the environment.
     """
 
     name: str
@@ -20,6 +21,7 @@ class Peer:
     environment: str = "peers"
     threads: bool = False
     largest_side: int | None = None
+    program: str | None = None
 
     def accepts(self, loss: str, features: int, threads: int) -> bool:
         """Whether to run it on a loss, with so many features, in a table for so many threads."""
@@ -51,7 +53,7 @@ PEERS = (
     Peer("celer", "celer", ("lasso", "l1_logistic"), 1e-2),
     Peer("skglm", "skglm", ("lasso", "l1_logistic"), 1e-2),
     Peer("adelie", "adelie", ("lasso", "l1_logistic"), 1e-3, "adelie", threads=True),
-    Peer("glmnet", "glmnet", ("lasso", "l1_logistic"), 1e-3, "glmnet"),
+    Peer("glmnet", "glmnet", ("lasso", "l1_logistic"), 1e-4, program="Rscript"),
     Peer("sk-lasso", "sklearn", ("lasso",), 1e-1),
     Peer("cyanure-l1", "cyanure", ("lasso", "l1_logistic"), 1e-2, threads=True),
     Peer("sk-saga", "sklearn", ("logistic", "l1_logistic"), 1e-2),

@@ -22,13 +22,17 @@ from scipy import sparse
 from peers.problem import Data, load, objective
 
 
+# Weights; with wall and CPU seconds where another process did the work.
+Fit = np.ndarray | tuple[np.ndarray, float, float]
+
+
 class Wrapper(Protocol):
     """What every fit_*.py offers."""
 
     def prepare(self, peer: str, data: Data) -> Any:
         """Bring the data into the peer's own format; not timed."""
 
-    def fit(self, peer: str, prepared: Any, task: dict[str, Any]) -> np.ndarray:
+    def fit(self, peer: str, prepared: Any, task: dict[str, Any]) -> Fit:
         """Solve; timed. The task has loss, penalty, tolerance, threads, count."""
 
 
@@ -51,6 +55,8 @@ def answer(wrapper: Wrapper, data: Data, prepared: Any, request: dict[str, Any])
     wall, cpu = time.perf_counter(), time.process_time()
     weights = wrapper.fit(request["peer"], prepared, task)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    if isinstance(weights, tuple):
+        weights, wall, cpu = weights
     primal = objective(data, request["loss"], request["strength"], weights)
     return {"seconds": wall, "cpu": cpu, "primal": primal}
 
