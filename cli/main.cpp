@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <new>
 
@@ -30,9 +31,12 @@ enum ExitCode { done = 0, usage = 1, bad_input = 2, not_certified = 3, internal 
 class Stopwatch {
   public:
     double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+    /// Of all threads of the process.
+    double cpu_seconds() const { return static_cast<double>(std::clock() - cpu_start_) / CLOCKS_PER_SEC; }
 
   private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    std::clock_t cpu_start_ = std::clock();
 };
 
 std::atomic<bool> interrupted = false; // all a signal handler may touch
@@ -196,7 +200,7 @@ int train(const Arguments &arguments) {
     const Result result = run_solver(train, problem);
     const Model model = make_model(data, options, problem, result, train.stopping.tolerance);
     write_outputs(train, data, model, result);
-    const TrainReport report{train, data, model, result, working.seconds(), seconds_loading};
+    const TrainReport report{train, data, model, result, working.seconds(), working.cpu_seconds(), seconds_loading};
     print(train.json ? train_json(report) : train_text(report), uses_stdout ? stderr : stdout);
     return result.converged() || train.best_effort ? done : not_certified;
 }

@@ -198,11 +198,15 @@ void Certifier::Points::offer(Reals x, std::vector<double> y, double good_enough
     if (problem_.intercept() == Intercept::free) x = take_intercept(x);
     new_y_ = std::move(y);
     make_feasible();
-    const bool one_by_one = problem_.needs_radius() && !y_.empty(); // the radius follows x, and D the radius
+    const bool is_first = y_.empty();
+    const bool one_by_one = problem_.needs_radius() && !is_first; // the radius follows x, and D the radius
     bool is_better = settle(&x, !one_by_one);
     if (one_by_one) is_better = settle(nullptr, true) || is_better;
     set_certificate();
     if (!is_better || certificate_.relative_gap <= good_enough) return;
+    // where a run starts nothing is implied that would last
+    const auto is_zero = [](Reals v) { return std::all_of(v.begin(), v.end(), [](double e) { return e == 0; }); };
+    if (is_first && problem_.strong_convexity() > 0 && is_zero(x_) && is_zero(y_)) return;
     // an implied point ends one part of the gap and may make the other larger
     const bool primal = best_.coordinates > best_.rows;
     if (primal && problem_.strong_convexity() == 0) return;

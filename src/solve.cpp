@@ -120,13 +120,12 @@ OutputRun run_output(const Presolved &presolved, std::span<const Choice> candida
     Certifier certifier(single, context.threads);
     Driver driver(single, certifier, stopping, context, clock, k, run.trace);
     for (;; ++run.last) {
-        const auto &[solver, reason, is_patient] = candidates[run.last];
+        const std::string name = name_of(candidates[run.last].solver);
         const std::unique_ptr<Method> method = presolved.method(single, k, [&](const Problem &reduced) {
             return make_any_method(reduced, candidates[run.last].solver, context);
         });
-        const auto leave = is_patient ? Driver::Leave::broken : Driver::Leave::slow;
-        run.outcome =
-            driver.run(*method, name_of(solver), run.last + 1 < candidates.size() ? leave : Driver::Leave::never);
+        const bool is_last = run.last + 1 == candidates.size();
+        run.outcome = is_last ? driver.run(*method, name) : driver.run(*method, name, candidates[run.last + 1].cost);
         run.coordinates_touched += method->coordinates_touched();
         run.threads = std::max(run.threads, method->threads());
         if (run.outcome.reason != StopReason::not_run) break;
