@@ -41,8 +41,8 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
 /// where they are in random order already, or long enough to be sequential reads themselves.
 template <class Value> struct RandomRows {
-    std::vector<std::int32_t> order; // place -> row of the problem
-    std::vector<std::int64_t> offsets;
+    std::size_t count; // of rows
+    const std::int64_t *offsets = nullptr;
     const std::int32_t *columns = nullptr;
     const Value *values = nullptr;
     /// Places visited together. The larger the block, the less random the order: on news20, whose rows are long and alike, blocks of
@@ -50,20 +50,23 @@ template <class Value> struct RandomRows {
     std::size_t block = 1;
 
     RandomRows(const AnyMatrix &matrix, bool is_shuffled, Random &random);
+    bool is_copy() const { return !order_.empty(); }
+    /// Row of the problem at a place.
+    std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
 
   private:
     static constexpr std::int64_t long_row = 32;
     void set_block(std::int64_t entries);
     void refer_to(const CsrMatrix<Value> &matrix);
     template <class Matrix> void copy(const Matrix &matrix, Random &random);
+    std::vector<std::int32_t> order_; // of the copy
+    std::vector<std::int64_t> own_offsets_;
     std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> own_columns_;
     std::vector<Value, UnfilledHugePageAllocator<Value>> own_values_;
 };
 
-template <class Value> RandomRows<Value>::RandomRows(const AnyMatrix &matrix, bool is_shuffled, Random &random) {
-    order.resize(at(rows(matrix)));
-    offsets.resize(order.size() + 1);
-    std::iota(order.begin(), order.end(), 0);
+template <class Value>
+RandomRows<Value>::RandomRows(const AnyMatrix &matrix, bool is_shuffled, Random &random) : count(at(rows(matrix))) {
     const auto *sparse = std::get_if<CsrMatrix<Value>>(&matrix);
     const bool has_long_rows = sparse && sparse->nonzeros() >= long_row * sparse->rows();
     if (sparse && (is_shuffled || has_long_rows)) {
@@ -75,34 +78,36 @@ template <class Value> RandomRows<Value>::RandomRows(const AnyMatrix &matrix, bo
 }
 
 template <class Value> void RandomRows<Value>::refer_to(const CsrMatrix<Value> &matrix) {
-    columns = matrix.row(0).columns;
-    values = matrix.row(0).values;
-    for (std::int64_t i = 0; i < matrix.rows(); ++i) offsets[at(i) + 1] = offsets[at(i)] + matrix.row(i).size();
+    offsets = matrix.offsets().data();
+    columns = matrix.row(0).columns - offsets[0];
+    values = matrix.row(0).values - offsets[0];
 }
 
 template <class Value> template <class Matrix> void RandomRows<Value>::copy(const Matrix &matrix, Random &random) {
-    for (std::size_t i = order.size(); i > 1; --i) {
-        std::swap(order[i - 1], order[at(random.below(static_cast<std::int64_t>(i)))]);
-    }
+    order_.resize(count);
+    std::iota(order_.begin(), order_.end(), 0);
+    random.shuffle(order_);
+    own_offsets_.resize(count + 1);
     own_columns_.resize(at(matrix.nonzeros()));
     own_values_.resize(at(matrix.nonzeros()));
     std::size_t end = 0;
-    for (std::size_t p = 0; p < order.size(); ++p) {
-        const auto row = matrix.row(order[p]);
+    for (std::size_t p = 0; p < count; ++p) {
+        const auto row = matrix.row(order_[p]);
         for (std::int64_t q = 0; q < row.size(); ++q) {
             own_columns_[end] = row.column(q);
             own_values_[end] = static_cast<Value>(row.value(q));
             end += row.value(q) != 0 ? 1 : 0; // dense data have zeros
         }
-        offsets[p + 1] = static_cast<std::int64_t>(end);
+        own_offsets_[p + 1] = static_cast<std::int64_t>(end);
     }
+    offsets = own_offsets_.data();
     columns = own_columns_.data();
     values = own_values_.data();
     set_block(static_cast<std::int64_t>(end));
 }
 
 template <class Value> void RandomRows<Value>::set_block(std::int64_t entries) {
-    block = std::clamp<std::size_t>(4096 * order.size() / std::max<std::size_t>(1, at(entries)), 8, 256);
+    block = std::clamp<std::size_t>(4096 * count / std::max<std::size_t>(1, at(entries)), 8, 256);
 }
 
 template <class L, class Value> class FastMethod final : public Method {
@@ -126,6 +131,7 @@ template <class L, class Value> class FastMethod final : public Method {
     template <bool is_sdca> void visit(std::size_t from, std::size_t to) noexcept;
     void watch(std::size_t i, double s, double y, double b, double delta) noexcept;
     void rebase() noexcept;
+    double omega_row(std::size_t i) const noexcept { return omega_row_.empty() ? 1.0 : omega_row_[i]; }
     double quadratic_gap() const noexcept;
 
     const Problem &problem_;
@@ -136,7 +142,9 @@ template <class L, class Value> class FastMethod final : public Method {
     bool free_intercept_ = false;
     Random random_;
     RandomRows<Value> rows_;
-    std::vector<double> b_, omega_row_, norm2_, y_;
+    std::vector<double> own_b_, omega_row_; // where the rows are a copy; where they are weighted
+    const double *b_ = nullptr;
+    std::vector<double> norm2_, y_;
     DualState<L> dual_;
     bool is_sdca_ = false;                          // for the whole run: then x = -u/lambda, and one vector is enough
     std::vector<Pair, HugePageAllocator<Pair>> zu_; // otherwise
@@ -160,21 +168,24 @@ FastMethod<L, Value>::FastMethod(const Problem &problem, const L &loss, std::opt
                                  bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem.matrix(), problem.is_shuffled(), random_), b_(at(n_)), omega_row_(at(n_)), norm2_(at(n_)),
-      y_(at(n_)), dual_(at(n_)), dropped_(at(n_)) {
+      rows_(problem.matrix(), problem.is_shuffled(), random_), norm2_(at(n_)), y_(at(n_)), dual_(at(n_)),
+      dropped_(at(n_)) {
     const std::vector<double> norms = problem.squared_row_norms();
     free_intercept_ = problem.intercept() == Intercept::free;
+    if (rows_.is_copy()) own_b_.resize(at(n_));
+    if (!problem.importance().empty()) omega_row_.resize(at(n_));
     for (std::size_t p = 0; p < y_.size(); ++p) {
-        const auto i = rows_.order[p];
-        b_[p] = problem_.targets()[at(i)];
-        omega_row_[p] = problem_.importance(i);
-        norm2_[p] = omega_row_[p] * norms[at(i)]; // of sqrt(omega) a, see spdc.cpp
+        const std::size_t i = rows_.row_at(p);
+        if (rows_.is_copy()) own_b_[p] = problem_.targets()[i];
+        if (!omega_row_.empty()) omega_row_[p] = problem_.importance()[i];
+        norm2_[p] = omega_row(p) * norms[i]; // of sqrt(omega) a, see spdc.cpp
     }
+    b_ = rows_.is_copy() ? own_b_.data() : problem_.targets().data();
     R_ = median_norm(norm2_);
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
         if (free_intercept_) x0_ = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
-        for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += omega_row_[p] * column_ * column_;
+        for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += omega_row(p) * column_ * column_;
     }
     // All duals start at 0, where u and the x that it implies are 0, too; rows without entries never move.
     for (std::size_t p = 0; p < y_.size(); ++p) {
@@ -291,7 +302,7 @@ Pair dot(const std::int32_t *columns, const Value *values, std::int64_t count, c
 template <class L, class Value>
 template <bool is_sdca>
 void FastMethod<L, Value>::visit(std::size_t from, std::size_t to) noexcept {
-    const std::int64_t *const offsets = rows_.offsets.data();
+    const std::int64_t *const offsets = rows_.offsets;
     Pair *const zu = zu_.data();
     double *const x = x_.data();
     const double inverse_n = 1 / static_cast<double>(n_);
@@ -317,13 +328,13 @@ void FastMethod<L, Value>::visit(std::size_t from, std::size_t to) noexcept {
         if (norm2 == 0) continue; // its dual is where it belongs from the start
         const double next = dual_.step(loss_, i, s, y, sigma_scale_ / norm2, b);
         const double delta = next - y;
-        if ((k & 7) == 0) young += 8 * omega_row_[i] * (loss_.value(s, b) + loss_.conjugate(y, b) - y * s);
+        if ((k & 7) == 0) young += 8 * omega_row(i) * (loss_.value(s, b) + loss_.conjugate(y, b) - y * s);
         if constexpr (HasBoundedDual<L>) {
             if (shrinks_) watch(i, s, y, b, delta);
         }
         alpha *= rho_;
         beta = rho_ * (beta - tau_);
-        const double move = omega_row_[i] * delta, to_u = move * inverse_n;
+        const double move = omega_row(i) * delta, to_u = move * inverse_n;
         if (column_ != 0) {
             u0_ += to_u * column_;
             x0_ = (x0_ - tau_ * (u0_ + (extrapolate_ - inverse_n) * move * column_)) * (free_intercept_ ? 1.0 : rho_);
@@ -394,7 +405,7 @@ template <class L, class Value> void FastMethod<L, Value>::point(std::vector<dou
     for (std::size_t j = 0; j < zu_.size(); ++j) x[j] = alpha_ * zu_[j].z + beta_ * zu_[j].u;
     if (column_ != 0) x.back() = x0_ * column_;
     y.resize(y_.size());
-    for (std::size_t p = 0; p < y_.size(); ++p) y[at(rows_.order[p])] = y_[p];
+    for (std::size_t p = 0; p < y_.size(); ++p) y[rows_.row_at(p)] = y_[p];
 }
 
 template <class L>
