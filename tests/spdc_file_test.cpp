@@ -127,6 +127,30 @@ TEST(SpdcFile, OpeningLeavesTheEntriesAlone) {
     EXPECT_THAT(error_of(ErrorKind::bad_file, [&] { read_dataset(path); }), HasSubstr("damaged"));
 }
 
+TEST(SpdcFile, ThreadsFindTheSameDamage) {
+    constexpr std::int64_t rows = 3000, cols = 100; // enough entries for threads to be worth it
+    Dataset data;
+    data.matrix = DenseMatrix<float>::own(rows, cols, std::vector<float>(rows * cols, 2.0F));
+    data.targets.assign(rows, 1.0);
+    const TempDir dir;
+    std::string bytes = spdc_bytes(data);
+    const std::size_t values =
+        bytes.size() - 64 - rows * cols * sizeof(float); // whole lines of 64 bytes, then the sums
+    const auto found = [&](const std::string &damaged, int threads) {
+        const std::string path = dir.write("x.spdc", damaged);
+        return error_of(ErrorKind::bad_file, [&] { read_dataset(path, {.threads = threads}); });
+    };
+    EXPECT_EQ(read_dataset(dir.write("x.spdc", bytes), {.threads = 3}).rows(), rows);
+    bytes[values + 4 * cols * 2000] ^= 1;
+    EXPECT_THAT(found(bytes, 3), HasSubstr("the values do not fit their checksum"));
+    for (const std::size_t row : {2500, 700}) { // two NaN: the first is named
+        const float nan = std::numeric_limits<float>::quiet_NaN();
+        std::memcpy(bytes.data() + values + row * cols * sizeof nan, &nan, sizeof nan);
+    }
+    EXPECT_THAT(found(bytes, 3), HasSubstr("row 700"));
+    EXPECT_EQ(found(bytes, 3), found(bytes, 1));
+}
+
 TEST(SpdcFile, OptionsThatTheFileCannotFollowAreErrors) {
     const TempDir dir;
     const std::string path = dir.write("x.spdc", spdc_bytes(samples()[0]));
