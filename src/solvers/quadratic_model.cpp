@@ -11,9 +11,9 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr double unknown = -1; // a curvature not yet computed
 
-/// Whether a sweep costs less through the Gram matrix, whose rows are read eight times as fast as scattered entries, than in columns
-/// with so many entries, each read twice.
-bool is_cheaper_by_gram(std::size_t features, std::int64_t entries) { return at(entries) * 16 >= features * features; }
+/// Whether a sweep costs less through the Gram matrix, whose rows are read twice as fast as scattered entries once they are many,
+/// than in columns with so many entries, each of which it reads twice.
+bool is_cheaper_by_gram(std::size_t features, std::int64_t entries) { return features * features <= 4 * at(entries); }
 
 } // namespace
 
