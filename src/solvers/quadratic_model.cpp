@@ -24,6 +24,7 @@ QuadraticModel<Value>::QuadraticModel(const ColumnMatrix<Value> &columns, const 
 
 template <class Value> void QuadraticModel<Value>::reset(std::int64_t sweeps_for_gram) {
     sweeps_for_gram_ = sweeps_for_gram;
+    start_ = touched();
     std::fill(curvature_.begin(), curvature_.end(), unknown);
     gram_.forget();
 }
@@ -43,7 +44,6 @@ SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, s
         if (reached_) return first;
     }
     used_gram_ = false;
-    const std::int64_t start = touched();
     const SweepResult first = sweep(set, x);
     target.widen(first, reduction);
     reached_ = first.within(target);
@@ -51,9 +51,9 @@ SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, s
         collect(set, [&](std::int32_t j) { return x[at(j)] != 0; });
         sweep_active(x, target, end);
         reached_ = sweep(set, x).within(target);
-        // what sweeps have cost by now is what a Gram matrix may cost
+        // what sweeps have cost since the curvatures changed is what a Gram matrix may cost
         if (reached_ || !is_cheaper_by_gram(active_.size(), active_entries_)) continue;
-        if (!gram_.include(active_, h_, touched() - start)) continue;
+        if (!gram_.include(active_, h_, touched() - start_)) continue;
         for (const std::int32_t j : set) u[at(j)] = dot(columns_.column(j), r_.data());
         minimize_with_gram(set, x, u, target, 0);
     }

@@ -53,6 +53,7 @@ template <class Value> class QuadraticModel {
     Past past_ = Past(memory + 1); // x on active_ after the last sweeps
     std::size_t remembered_ = 0;
     std::int64_t sweeps_for_gram_ = 0;
+    std::int64_t start_ = 0; // touched() at the last reset
     bool reached_ = false;
     bool used_gram_ = false;
     std::int64_t touched_ = 0;
