@@ -76,7 +76,9 @@ void combine_by_rows(const Matrix &matrix, const Weight &weight, std::int64_t pa
         }
     });
     std::fill(u.begin(), u.begin() + matrix.cols(), 0.0);
-    for (std::size_t p = 0; p < sums.size(); ++p) u[p % d] += sums[p];
+    for (std::size_t k = 0; k < at(parts); ++k) {
+        for (std::size_t j = 0; j < d; ++j) u[j] += sums[k * d + j];
+    }
 }
 
 } // namespace

@@ -65,16 +65,23 @@ bool GramDescent<Value>::include(std::span<const std::int32_t> features, const C
         list_.push_back(j);
     }
     if (list_.size() == first) return true;
-    const std::int64_t products = list_.size() <= most_features ? count_rows(first) : 0;
-    if (list_.size() <= most_features && products <= worth) {
-        touched_ += products / 2;
-        collect_rows(first);
-        grow(first, h);
-        return true;
+    if (list_.size() <= most_features) {
+        const std::int64_t sparse = count_rows(first), dense = work_of_blocks(first);
+        if (std::min(sparse, dense) <= worth) {
+            touched_ += std::min(sparse, dense) / 2;
+            grow(first, h, dense < sparse);
+            return true;
+        }
     }
     for (std::size_t k = first; k < list_.size(); ++k) place_[at(list_[k])] = absent;
     list_.resize(first);
     return false;
+}
+
+/// Products of dense blocks for the columns from place `first` on, in scattered ones that take as long.
+template <class Value> std::int64_t GramDescent<Value>::work_of_blocks(std::size_t first) const {
+    constexpr std::int64_t faster = 3;
+    return static_cast<std::int64_t>(count_.size() * list_.size() * (list_.size() - first)) / faster;
 }
 
 /// Where each row ends among the entries of the columns from place `first` on; returns how many products G will need for them.
@@ -121,27 +128,61 @@ template <class Value> void GramDescent<Value>::reserve(std::size_t count) {
     stride_ = stride;
 }
 
-template <class Value> void GramDescent<Value>::grow(std::size_t first, const Curvatures &h) {
+template <class Value> void GramDescent<Value>::grow(std::size_t first, const Curvatures &h, bool is_dense) {
     const std::size_t count = list_.size(), added = count - first;
     reserve(count);
     diagonal_.resize(count);
     moves_.resize(count, 0);
     next_.assign(count, 0);
-    ends_.assign(offsets_.begin(), offsets_.end() - 1);
     for (std::size_t k = 0; k < count; ++k) std::fill_n(gram_.data() + k * stride_ + first, added, 0.0);
-    // blocks of rows whose entries stay in the second-level cache while all columns go by
-    constexpr std::size_t block_bytes = 200'000;
-    const auto rows = static_cast<std::int64_t>(count_.size());
-    const std::size_t bytes = values_.size() * (sizeof(Value) + sizeof(std::uint16_t));
-    const std::int64_t blocks = 1 + static_cast<std::int64_t>(bytes / block_bytes);
-    for (std::int64_t block = 1; block <= blocks; ++block) add_products(first, rows * block / blocks, h);
+    if (is_dense) {
+        add_blocks(first, h);
+    } else {
+        collect_rows(first);
+        ends_.assign(offsets_.begin(), offsets_.end() - 1);
+        // blocks of rows whose entries stay in the second-level cache while all columns go by
+        constexpr std::size_t block_bytes = 200'000;
+        const auto rows = static_cast<std::int64_t>(count_.size());
+        const std::size_t bytes = values_.size() * (sizeof(Value) + sizeof(std::uint16_t));
+        const std::int64_t blocks = 1 + static_cast<std::int64_t>(bytes / block_bytes);
+        for (std::int64_t block = 1; block <= blocks; ++block) add_products(first, rows * block / blocks, h);
+    }
     for (std::size_t k = 0; k < count; ++k) {
         const std::size_t end = k < first ? count : k + 1;
         for (std::size_t m = first; m < end; ++m) gram_[m * stride_ + k] = gram_[k * stride_ + m];
         diagonal_[k] = gram_[k * stride_ + k];
     }
-    for (std::size_t i = 0; i < count_.size(); ++i)
-        count_[i] += static_cast<std::int32_t>(offsets_[i + 1] - offsets_[i]);
+    for (std::size_t k = first; k < count; ++k) {
+        const auto column = columns_.column(list_[k]);
+        for (std::int64_t p = 0; p < column.size(); ++p) ++count_[at(column.column(p))];
+    }
+}
+
+/// The same as add_products for all rows, for columns with few zeros: blocks of rows as dense matrices.
+template <class Value> void GramDescent<Value>::add_blocks(std::size_t first, const Curvatures &h) {
+    constexpr std::size_t block = 128;
+    using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+    const auto count = static_cast<Eigen::Index>(list_.size()), added = count - static_cast<Eigen::Index>(first);
+    Eigen::Map<RowMajor, 0, Eigen::OuterStride<>> products(gram_.data() + first, count, added,
+                                                           Eigen::OuterStride<>(static_cast<Eigen::Index>(stride_)));
+    Eigen::MatrixXd a(block, count), weighted(block, added);
+    for (std::size_t begin = 0; begin < count_.size(); begin += block) {
+        a.setZero();
+        for (std::size_t k = 0; k < list_.size(); ++k) {
+            const auto column = columns_.column(list_[k]);
+            std::int64_t p = next_[k];
+            for (; p < column.size() && at(column.column(p)) < begin + block; ++p) {
+                a(column.column(p) - static_cast<Eigen::Index>(begin), static_cast<Eigen::Index>(k)) = column.value(p);
+            }
+            touched_ += p - next_[k];
+            next_[k] = p;
+        }
+        weighted = a.rightCols(added);
+        for (std::size_t i = 0; i < std::min(block, count_.size() - begin); ++i) {
+            weighted.row(static_cast<Eigen::Index>(i)) *= h[begin + i];
+        }
+        products.noalias() += a.transpose() * weighted;
+    }
 }
 
 /// Adds what the rows before `end_row`, and not added before, give to the new columns of G; of new by new half is enough.

@@ -43,7 +43,9 @@ template <class Value> class GramDescent {
     std::int64_t count_rows(std::size_t first);
     void collect_rows(std::size_t first);
     void reserve(std::size_t count);
-    void grow(std::size_t first, const Curvatures &h);
+    std::int64_t work_of_blocks(std::size_t first) const;
+    void grow(std::size_t first, const Curvatures &h, bool is_dense);
+    void add_blocks(std::size_t first, const Curvatures &h);
     void add_products(std::size_t first, std::int64_t end_row, const Curvatures &h);
     SweepResult sweep() noexcept;
     void remember();

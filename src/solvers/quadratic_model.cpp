@@ -11,6 +11,11 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr double unknown = -1; // a curvature not yet computed
 
+/// Whether a sweep costs less through a Gram matrix than in the columns. Its rows are read in one stream, not scattered and twice, but
+/// all of them are as long as the list, and a large matrix leaves the cache: measured on text and dense data, they break even where
+/// it has as many entries as the columns.
+bool is_cheaper_by_gram(std::size_t features, std::int64_t entries) { return features * features <= at(entries); }
+
 } // namespace
 
 template <class Value>
@@ -20,6 +25,7 @@ QuadraticModel<Value>::QuadraticModel(const ColumnMatrix<Value> &columns, const 
 
 template <class Value> void QuadraticModel<Value>::reset(std::int64_t sweeps_for_gram) {
     sweeps_for_gram_ = sweeps_for_gram;
+    start_ = touched();
     std::fill(curvature_.begin(), curvature_.end(), unknown);
     gram_.forget();
 }
@@ -29,40 +35,39 @@ SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, s
                                             std::vector<double> &u, SweepResult target, double reduction,
                                             std::int64_t budget) {
     const std::int64_t end = touched() + budget;
-    collect_active(set, x, u);
+    // what will move: not 0, or not to stay there
+    collect(set, [&](std::int32_t j) { return x[at(j)] != 0 || slack(zero_range(penalties_[j]), -u[at(j)]) < 0; });
     gram_.tidy(active_);
-    if (gram_.include(active_, h_, 2 * sweeps_for_gram_ * active_entries_)) {
+    if (is_cheaper_by_gram(active_.size(), active_entries_) &&
+        gram_.include(active_, h_, 2 * sweeps_for_gram_ * active_entries_)) {
         const SweepResult first = minimize_with_gram(set, x, u, target, reduction);
         used_gram_ = reached_;
         if (reached_) return first;
     }
     used_gram_ = false;
-    const std::int64_t start = touched();
     const SweepResult first = sweep(set, x);
     target.widen(first, reduction);
     reached_ = first.within(target);
     while (!reached_ && touched() < end) {
-        active_.clear();
-        std::copy_if(set.begin(), set.end(), std::back_inserter(active_),
-                     [&](std::int32_t j) { return x[at(j)] != 0; });
+        collect(set, [&](std::int32_t j) { return x[at(j)] != 0; });
         sweep_active(x, target, end);
         reached_ = sweep(set, x).within(target);
-        // what sweeps have cost by now is what a Gram matrix may cost
-        if (reached_ || !gram_.include(active_, h_, touched() - start)) continue;
+        // what sweeps have cost since the curvatures changed is what a Gram matrix may cost
+        if (reached_ || !is_cheaper_by_gram(active_.size(), active_entries_)) continue;
+        if (!gram_.include(active_, h_, touched() - start_)) continue;
         for (const std::int32_t j : set) u[at(j)] = dot(columns_.column(j), r_.data());
         minimize_with_gram(set, x, u, target, 0);
     }
     return first;
 }
 
-/// What will move: not 0, or not to stay there.
 template <class Value>
-void QuadraticModel<Value>::collect_active(std::span<const std::int32_t> set, const std::vector<double> &x,
-                                           const std::vector<double> &u) {
+template <class Moves>
+void QuadraticModel<Value>::collect(std::span<const std::int32_t> set, const Moves &moves) {
     active_.clear();
     active_entries_ = 0;
     for (const std::int32_t j : set) {
-        if (x[at(j)] == 0 && slack(zero_range(penalties_[j]), -u[at(j)]) >= 0) continue;
+        if (!moves(j)) continue;
         active_.push_back(j);
         active_entries_ += columns_.column(j).size();
     }
@@ -91,8 +96,8 @@ SweepResult QuadraticModel<Value>::minimize_with_gram(std::span<const std::int32
             entries += column.size();
         }
         reached_ = newcomers_.empty();
-        if (reached_ || !gram_.include(newcomers_, h_, 2 * sweeps_for_gram_ * (active_entries_ + entries)))
-            return first;
+        active_entries_ += entries;
+        if (reached_ || !gram_.include(newcomers_, h_, 2 * sweeps_for_gram_ * active_entries_)) return first;
         gram_.join(newcomers_, u);
         gram_.minimize(target, 0);
     }

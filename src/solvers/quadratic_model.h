@@ -34,7 +34,8 @@ template <class Value> class QuadraticModel {
     static constexpr std::size_t memory = 5; // sweeps between extrapolations
     SweepResult sweep(std::span<const std::int32_t> list, std::vector<double> &x);
     template <bool same> SweepResult sweep_rows(std::span<const std::int32_t> list, std::vector<double> &x);
-    void collect_active(std::span<const std::int32_t> set, const std::vector<double> &x, const std::vector<double> &u);
+    /// Makes those of the set that move the active ones.
+    template <class Moves> void collect(std::span<const std::int32_t> set, const Moves &moves);
     SweepResult minimize_with_gram(std::span<const std::int32_t> set, std::vector<double> &x, std::vector<double> &u,
                                    SweepResult &target, double reduction);
     void sweep_active(std::vector<double> &x, const SweepResult &target, std::int64_t end);
@@ -52,6 +53,7 @@ template <class Value> class QuadraticModel {
     Past past_ = Past(memory + 1); // x on active_ after the last sweeps
     std::size_t remembered_ = 0;
     std::int64_t sweeps_for_gram_ = 0;
+    std::int64_t start_ = 0; // touched() at the last reset
     bool reached_ = false;
     bool used_gram_ = false;
     std::int64_t touched_ = 0;
