@@ -18,6 +18,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <new>
 
@@ -30,9 +31,12 @@ enum ExitCode { done = 0, usage = 1, bad_input = 2, not_certified = 3, internal 
 class Stopwatch {
   public:
     double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
+    /// Of all threads of the process.
+    double cpu_seconds() const { return static_cast<double>(std::clock() - cpu_start_) / CLOCKS_PER_SEC; }
 
   private:
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    std::clock_t cpu_start_ = std::clock();
 };
 
 std::atomic<bool> interrupted = false; // all a signal handler may touch
@@ -145,14 +149,13 @@ void check_files(const std::vector<std::string> &inputs, const std::vector<std::
 
 // The problem, and the penalties that depend on the data: l2 = 1/W or 1/(C W), l1 as a fraction of lambda_max.
 Problem make_problem(const TrainArguments &train, const Dataset &data, const ProblemOptions &options) {
-    const auto penalties = [&] { // two problems at a time would be two copies of what they keep per row
+    return with_path(train.data, [&] {
         const Problem base(data, train.loss, L2{}, options);
         const double weight = base.total_weight();
         const double l1 = train.l1 ? train.l1->value * (train.l1->is_fraction ? lambda_max(base) : 1) : 0;
         const double l2 = train.l2 ? *train.l2 : (train.C ? 1 / (*train.C * weight) : (train.l1 ? 0 : 1 / weight));
-        return make_regularizer(l1, l2, train.bounds);
-    };
-    return with_path(train.data, [&] { return Problem(data, train.loss, penalties(), options); });
+        return base.with(make_regularizer(l1, l2, train.bounds));
+    });
 }
 
 Result run_solver(const TrainArguments &train, const Problem &problem) {
@@ -197,7 +200,7 @@ int train(const Arguments &arguments) {
     const Result result = run_solver(train, problem);
     const Model model = make_model(data, options, problem, result, train.stopping.tolerance);
     write_outputs(train, data, model, result);
-    const TrainReport report{train, data, model, result, working.seconds(), seconds_loading};
+    const TrainReport report{train, data, model, result, working.seconds(), working.cpu_seconds(), seconds_loading};
     print(train.json ? train_json(report) : train_text(report), uses_stdout ? stderr : stdout);
     return result.converged() || train.best_effort ? done : not_certified;
 }

@@ -130,6 +130,7 @@ std::string train_json(const TrainReport &report) {
     json["tolerance"] = report.arguments.stopping.tolerance;
     json["passes"] = result.passes;
     json["seconds"] = report.seconds;
+    json["seconds_cpu"] = report.seconds_cpu;
     json["seconds_solver"] = result.seconds_solver;
     json["seconds_loading"] = report.seconds_loading;
     json["threads"] = result.threads;

@@ -27,6 +27,7 @@ struct TrainReport {
     const Model &model;
     const Result &result;
     double seconds = 0;
+    double seconds_cpu = 0;
     double seconds_loading = 0;
 };
 

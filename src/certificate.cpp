@@ -14,7 +14,7 @@ namespace spdc {
 
 namespace {
 
-using Vector = std::vector<double, HugePageAllocator<double>>;
+using Vector = std::vector<double, UnfilledHugePageAllocator<double>>; // filled by the threads
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
@@ -51,6 +51,14 @@ template <class Visit> void each_row(const Problem &problem, std::size_t begin, 
             }
         },
         problem.loss().variant());
+}
+
+/// The same for all rows, on the team.
+template <class Visit> void each_row(const Problem &problem, Team &team, Visit &&visit) {
+    constexpr std::size_t chunk = 4096;
+    const std::size_t n = at(problem.rows());
+    team.for_each(static_cast<std::int64_t>((n + chunk - 1) / chunk), static_cast<double>(n),
+                  [&](std::int64_t k) { each_row(problem, at(k) * chunk, std::min((at(k) + 1) * chunk, n), visit); });
 }
 
 /// N sums at a time. Terms are added 64 at a time before rounding is carried: 1e-14 of their size at most.
@@ -144,7 +152,9 @@ class Certifier::Points {
   public:
     Points(const Problem &problem, int threads) : problem_(problem), team_(threads), x_(at(problem.dimension()), 0.0) {}
 
-    void offer(std::span<const double> x, std::span<const double> y, double good_enough);
+    void offer(std::span<const double> x, std::vector<double> y, double good_enough);
+    std::vector<double> room() noexcept { return std::move(new_y_); }
+    std::vector<double> take_y() noexcept { return std::move(y_); }
     bool has_no_minimizer() const;
 
     const Certificate &certificate() const { return certificate_; }
@@ -173,25 +183,30 @@ class Certifier::Points {
 
     const Problem &problem_;
     mutable Team team_;
-    Vector x_, z_, y_, u_;                 // the best
-    Vector new_x_, new_z_, new_y_, new_u_; // what is tried; an offered x stays where it is
+    Vector x_, z_, u_; // the best
+    std::vector<double> y_;
+    Vector new_x_, new_z_, new_u_; // what is tried; an offered x stays where it is
+    std::vector<double> new_y_;
     Values best_{infinity, -infinity, infinity, infinity};
     Luck primal_luck_, dual_luck_;
     Certificate certificate_;
 };
 
-void Certifier::Points::offer(Reals x, Reals y, double good_enough) {
+void Certifier::Points::offer(Reals x, std::vector<double> y, double good_enough) {
     new_z_.resize(at(problem_.rows()));
-    new_u_.resize(at(problem_.dimension()));
     predict(problem_, x, new_z_, team_);
     if (problem_.intercept() == Intercept::free) x = take_intercept(x);
-    new_y_.assign(y.begin(), y.end());
+    new_y_ = std::move(y);
     make_feasible();
-    const bool one_by_one = problem_.needs_radius() && !y_.empty(); // the radius follows x, and D the radius
+    const bool is_first = y_.empty();
+    const bool one_by_one = problem_.needs_radius() && !is_first; // the radius follows x, and D the radius
     bool is_better = settle(&x, !one_by_one);
     if (one_by_one) is_better = settle(nullptr, true) || is_better;
     set_certificate();
     if (!is_better || certificate_.relative_gap <= good_enough) return;
+    // where a run starts nothing is implied that would last
+    const auto is_zero = [](Reals v) { return std::all_of(v.begin(), v.end(), [](double e) { return e == 0; }); };
+    if (is_first && problem_.strong_convexity() > 0 && is_zero(x_) && is_zero(y_)) return;
     // an implied point ends one part of the gap and may make the other larger
     const bool primal = best_.coordinates > best_.rows;
     if (primal && problem_.strong_convexity() == 0) return;
@@ -215,13 +230,10 @@ bool Certifier::Points::settle(const Reals *x, bool new_dual) {
             std::copy(x->begin(), x->end(), x_.begin());
         }
         std::swap(z_, new_z_);
-        new_z_.resize(z_.size());
     }
     if (dual_wins) {
         std::swap(y_, new_y_);
         std::swap(u_, new_u_);
-        new_y_.resize(y_.size());
-        new_u_.resize(u_.size());
     }
     if (!primal_wins && !dual_wins) return false;
     const bool all_win = primal_wins == (x != nullptr) && dual_wins == new_dual;
@@ -274,9 +286,9 @@ Certifier::Points::Reals Certifier::Points::take_intercept(Reals x) {
     const double shift = best_shift(problem_, new_z_, team_), before = primal_value(x, new_z_);
     new_x_.assign(x.begin(), x.end());
     new_x_.back() += shift;
-    for (double &z : new_z_) z += shift;
+    each_row(problem_, team_, [&](std::size_t i, const auto &, double, double) { new_z_[i] += shift; });
     if (primal_value(new_x_, new_z_) <= before) return new_x_;
-    for (double &z : new_z_) z -= shift;
+    each_row(problem_, team_, [&](std::size_t i, const auto &, double, double) { new_z_[i] -= shift; });
     return x;
 }
 
@@ -286,6 +298,7 @@ bool Certifier::Points::try_implied_primal() {
     each_regularizer(problem_, [&](std::size_t j, const auto &g) {
         if (g.strong_convexity() > 0) new_x_[j] = g.maximizer(-u_[j]);
     });
+    new_z_.resize(z_.size());
     predict(problem_, new_x_, new_z_, team_);
     Reals x = new_x_;
     if (problem_.intercept() == Intercept::free) x = take_intercept(x);
@@ -294,12 +307,10 @@ bool Certifier::Points::try_implied_primal() {
 
 /// y_i = phi'(z_i)
 bool Certifier::Points::try_implied_dual() {
-    bool is_new = false;
-    each_row(problem_, 0, z_.size(), [&](std::size_t i, const auto &loss, double b, double) {
-        new_y_[i] = loss.derivative(z_[i], b);
-        is_new = is_new || new_y_[i] != y_[i];
-    });
-    if (!is_new) return false;
+    new_y_.resize(y_.size());
+    each_row(problem_, team_,
+             [&](std::size_t i, const auto &loss, double b, double) { new_y_[i] = loss.derivative(z_[i], b); });
+    if (new_y_ == y_) return false;
     make_feasible();
     return settle(nullptr, true);
 }
@@ -307,9 +318,10 @@ bool Certifier::Points::try_implied_dual() {
 // Clip, balance the free coordinates, then scale towards 0, which every loss allows, until u lies in the domain of g*. Where
 // scaling matters (l1 without l2) the best factor is searched: D is concave along the ray.
 void Certifier::Points::make_feasible() {
-    each_row(problem_, 0, new_y_.size(),
+    each_row(problem_, team_,
              [&](std::size_t i, const auto &loss, double b, double) { new_y_[i] = loss.domain(b).clip(new_y_[i]); });
     balance_dual(problem_, new_y_, team_);
+    new_u_.resize(at(problem_.dimension()));
     combine(problem_, new_y_, new_u_, team_);
     if (problem_.is_strongly_convex()) return; // u may be anything
     double limit = 2;
@@ -408,9 +420,16 @@ Certifier::Certifier(const Problem &problem, int threads) : points_(std::make_un
 Certifier::~Certifier() = default;
 
 const Certificate &Certifier::offer(std::span<const double> x, std::span<const double> y, double good_enough) {
-    points_->offer(x, y, good_enough);
+    return offer(x, std::vector<double>(y.begin(), y.end()), good_enough);
+}
+
+const Certificate &Certifier::offer(std::span<const double> x, std::vector<double> &&y, double good_enough) {
+    points_->offer(x, std::move(y), good_enough);
     return points_->certificate();
 }
+
+std::vector<double> Certifier::room() noexcept { return points_->room(); }
+std::vector<double> Certifier::take_y() noexcept { return points_->take_y(); }
 
 const Certificate &Certifier::certificate() const noexcept { return points_->certificate(); }
 std::span<const double> Certifier::x() const noexcept { return points_->x(); }

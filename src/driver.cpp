@@ -33,17 +33,17 @@ class Schedule {
 };
 
 /// Notices that a method will need so long, by the decay of its gap over the last half of its passes, that another one is worth
-/// a try: more than three times what it has had, after 200 passes. Passes and not seconds decide, so that the same call does the
-/// same thing everywhere.
+/// a try: after 100 passes, three times as many again and twice what the other one costs. Passes and not seconds decide, so that the
+/// same call does the same thing everywhere.
 class Pace {
   public:
-    bool is_hopeless(double passes, double relative_gap, double tolerance) {
+    bool is_hopeless(double passes, double relative_gap, double tolerance, double successor) {
         points_.push_back({passes, std::log(relative_gap)});
-        if (passes < 200) return false;
+        if (passes < 100) return false;
         const auto half =
             std::find_if(points_.begin(), points_.end(), [&](const auto &p) { return 2 * p.first >= passes; });
         const double rate = (half->second - points_.back().second) / (passes - half->first);
-        return !(points_.back().second - std::log(tolerance) <= rate * 3 * passes);
+        return !(points_.back().second - std::log(tolerance) <= rate * std::max(3 * passes, 2 * successor));
     }
 
   private:
@@ -112,9 +112,10 @@ void Driver::record(double passes, double omega) {
 
 void Driver::certify(Method &method) {
     const double start = clock_.seconds();
-    method.point(x_, y_);
-    usable_ = is_finite(x_) && is_finite(y_) && (trace_.empty() || !is_diverging(x_, certifier_.x()));
-    if (usable_) certifier_.offer(x_, y_, stopping_.tolerance);
+    std::vector<double> y = certifier_.room();
+    method.point(x_, y);
+    usable_ = is_finite(x_) && is_finite(y) && (trace_.empty() || !is_diverging(x_, certifier_.x()));
+    if (usable_) certifier_.offer(x_, std::move(y), stopping_.tolerance);
     const double guess = method.estimated_gap();
     if (0 < guess && guess < infinity) guess_error_ = std::max(certifier_.certificate().gap / guess, 0.2);
     outcome_.passes = passes_before_ + method.passes();
@@ -156,7 +157,7 @@ void Driver::advance(Method &method, double next) {
     }
 }
 
-const Outcome &Driver::run(Method &method, const std::string &solver, Leave leave) {
+const Outcome &Driver::run(Method &method, const std::string &solver, std::optional<double> successor) {
     Schedule schedule;
     StallWatch watch;
     Pace pace;
@@ -172,12 +173,12 @@ const Outcome &Driver::run(Method &method, const std::string &solver, Leave leav
         if (outcome_.reason == StopReason::not_run && watch.stalled(method.passes(), gap)) {
             outcome_.reason = StopReason::stalled;
         }
-        const bool is_slow = pace.is_hopeless(method.passes(), gap, stopping_.tolerance);
-        if (leave == Leave::slow && outcome_.reason == StopReason::not_run && is_slow) break;
-        if (leave != Leave::never && is_breakdown(outcome_.reason)) {
+        if (successor && is_breakdown(outcome_.reason)) {
             outcome_.reason = StopReason::not_run;
             break;
         }
+        const bool may_leave = outcome_.reason == StopReason::not_run && successor && *successor < infinity;
+        if (may_leave && pace.is_hopeless(method.passes(), gap, stopping_.tolerance, *successor)) break;
         if (outcome_.reason != StopReason::not_run) break;
         method.certified({certifier_.certificate(), certifier_.x(), certifier_.predictions()});
         advance(method, schedule.next(method.passes(), gap, stopping_.tolerance));

@@ -6,6 +6,7 @@
 #include "spdc/solvers.h"
 
 #include <chrono>
+#include <optional>
 
 namespace spdc {
 
@@ -30,10 +31,9 @@ class Driver {
     Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, const SolveContext &context,
            const Clock &clock, std::int64_t output, Trace &trace);
 
-    /// When a method makes place for the next one: never, when it breaks down, or also when it is far too slow.
-    enum class Leave { never, broken, slow };
-    /// Runs the method until something stops it; the certifier then holds the best point. not_run: the next one may try.
-    const Outcome &run(Method &method, const std::string &solver, Leave leave);
+    /// Runs the method until something stops it; the certifier then holds the best point. Where another one could follow that is
+    /// likely to need `successor` passes, a method that breaks down or would need many more is left, with not_run.
+    const Outcome &run(Method &method, const std::string &solver, std::optional<double> successor = {});
 
   private:
     void certify(Method &method);
@@ -56,7 +56,7 @@ class Driver {
     double passes_before_ = 0; // by earlier methods
     bool usable_ = true;
     double guess_error_ = 0.5; // gap over the method's own guess of it, at the last certificate
-    std::vector<double> x_, y_;
+    std::vector<double> x_;
 };
 
 } // namespace spdc

@@ -121,7 +121,7 @@ void check_options(const ReadOptions &options) {
 }
 
 Dataset take_spdc(InputStream &stream, const ReadOptions &options) {
-    Dataset data = read_spdc(stream).data;
+    Dataset data = read_spdc(stream, options.threads).data;
     if (!options.label_column.empty()) {
         fail(ErrorKind::bad_file,
              fmt::format("{}: a .spdc file has its label already, but label column '{}' is asked for; "

@@ -69,7 +69,7 @@ std::optional<Dataset> usable_cache(const std::string &path, const std::string &
     SpdcFile file;
     try {
         InputStream stream(path);
-        file = read_spdc(stream);
+        file = read_spdc(stream, options.threads);
     } catch (const Error &error) {
         fail(ErrorKind::bad_file, fmt::format("{}: {} ({})", path, explanation, error.what()));
     }

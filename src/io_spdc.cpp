@@ -9,6 +9,7 @@
 #include "io_spdc.h"
 
 #include "io_text.h"
+#include "parallel.h"
 #include "random.h"
 #include "spdc/error.h"
 
@@ -17,6 +18,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <exception>
 #include <numeric>
 #include <utility>
 
@@ -87,58 +89,102 @@ std::vector<std::string> take_names(const std::string &name, std::string_view &b
     return names;
 }
 
-/// The check that waits for the first use of the matrix. Rows are checked and added to the sums in turn, so that each is read from
-/// memory, or from the disk, once.
-template <class Matrix> void check_entries(const std::string &name, std::string_view bytes, const SpdcHeader &header) {
+/// What check_entries() looks at.
+template <class Matrix> struct Entries {
     using Value = typename Matrix::value_type;
-    const SpdcLayout layout(header);
-    const auto values = section<Value>(bytes, layout.values, header.entries);
-    Checksum offset_sum, column_sum, value_sum;
-    std::uint64_t done = 0; // entries in the sums
-    constexpr std::uint64_t step = std::uint64_t{1} << 15;
-    std::span<const std::int64_t> offsets;
+    static constexpr bool sparse = std::is_same_v<Matrix, CsrMatrix<Value>>;
+    std::span<const std::int64_t> offsets; // empty when dense, as are the columns
     std::span<const std::int32_t> columns;
-    if constexpr (std::is_same_v<Matrix, CsrMatrix<Value>>) {
-        offsets = section<std::int64_t>(bytes, layout.offsets, header.rows + 1);
-        columns = section<std::int32_t>(bytes, layout.columns, header.entries);
-        offset_sum.add(offsets.data(), offsets.size_bytes());
-        expect_sum(name, "row offsets", offset_sum, stored_sum(bytes, layout, 1));
-        Matrix::check_offsets(offsets, header.entries);
-        if (offsets.front() != 0 || static_cast<std::uint64_t>(offsets.back()) != header.entries) {
+    std::span<const Value> values;
+    std::uint64_t rows, cols;
+
+    std::uint64_t begin_of(std::uint64_t row) const {
+        return sparse ? static_cast<std::uint64_t>(offsets[row]) : row * cols;
+    }
+    void check_row(std::uint64_t i) const {
+        const std::uint64_t begin = begin_of(i);
+        const auto count = static_cast<std::int64_t>(begin_of(i + 1) - begin), number = static_cast<std::int64_t>(i);
+        if constexpr (sparse) {
+            Matrix::check_row({columns.data() + begin, values.data() + begin, count}, number,
+                              static_cast<std::int64_t>(cols));
+        } else {
+            Matrix::check_row({values.data() + begin, count}, number);
+        }
+    }
+    /// The first row from `first` on that ends `count` entries later, or the end.
+    std::uint64_t row_after(std::uint64_t first, std::uint64_t count) const {
+        std::uint64_t row = first;
+        while (row < rows && begin_of(row) < begin_of(first) + count) ++row;
+        return row;
+    }
+};
+
+/// Checks some rows on a team, and has the columns and values added to their sums meanwhile; throws what the first bad row says.
+template <class Matrix>
+void check_rows(const Entries<Matrix> &entries, std::uint64_t first, std::uint64_t last, Checksum &column_sum,
+                Checksum &value_sum, Team &team) {
+    constexpr std::uint64_t part = 1 << 15; // entries
+    const std::uint64_t begin = entries.begin_of(first), count = entries.begin_of(last) - begin;
+    const std::uint64_t parts = count / part + 1;
+    std::vector<std::exception_ptr> errors(parts);
+    team.for_each(static_cast<std::int64_t>(2 + parts), static_cast<double>(count), [&](std::int64_t task) {
+        using Value = typename Matrix::value_type;
+        if (task == 0) {
+            value_sum.add(entries.values.data() + begin, count * sizeof(Value));
+        } else if (task == 1) {
+            if (entries.sparse) column_sum.add(entries.columns.data() + begin, count * sizeof(std::int32_t));
+        } else {
+            const auto k = static_cast<std::uint64_t>(task) - 2, rows = last - first;
+            try {
+                for (std::uint64_t i = k * rows / parts; i < (k + 1) * rows / parts; ++i) entries.check_row(first + i);
+            } catch (...) {
+                errors[k] = std::current_exception();
+            }
+        }
+    });
+    for (const std::exception_ptr &error : errors) {
+        if (error) std::rethrow_exception(error);
+    }
+}
+
+/// The check that waits for the first use of the matrix. Rows are checked and added to the sums in turn, so that each is read from
+/// memory, or from the disk, once: by one thread while it is in the cache, by several in pieces of some 50 MB.
+template <class Matrix>
+void check_entries(const std::string &name, std::string_view bytes, const SpdcHeader &header, int threads) {
+    const SpdcLayout layout(header);
+    Entries<Matrix> entries{
+        {}, {}, section<typename Matrix::value_type>(bytes, layout.values, header.entries), header.rows, header.cols};
+    if constexpr (Entries<Matrix>::sparse) {
+        entries.offsets = section<std::int64_t>(bytes, layout.offsets, header.rows + 1);
+        entries.columns = section<std::int32_t>(bytes, layout.columns, header.entries);
+        Checksum sum;
+        sum.add(entries.offsets.data(), entries.offsets.size_bytes());
+        expect_sum(name, "row offsets", sum, stored_sum(bytes, layout, 1));
+        Matrix::check_offsets(entries.offsets, header.entries);
+        if (entries.offsets.front() != 0 || entries.begin_of(header.rows) != header.entries) {
             fail_file(name, "damaged: its rows do not hold all entries");
         }
     }
-    const auto add_until = [&](std::uint64_t end) {
-        if (!columns.empty()) column_sum.add(columns.data() + done, (end - done) * sizeof(std::int32_t));
-        value_sum.add(values.data() + done, (end - done) * sizeof(Value));
-        done = end;
-    };
-    const auto cols = static_cast<std::int64_t>(header.cols);
-    for (std::uint64_t i = 0; i < header.rows; ++i) {
-        const std::uint64_t begin = offsets.empty() ? i * header.cols : static_cast<std::uint64_t>(offsets[i]);
-        const std::uint64_t end = offsets.empty() ? begin + header.cols : static_cast<std::uint64_t>(offsets[i + 1]);
-        const auto count = static_cast<std::int64_t>(end - begin);
-        if constexpr (std::is_same_v<Matrix, CsrMatrix<Value>>) {
-            Matrix::check_row({columns.data() + begin, values.data() + begin, count}, static_cast<std::int64_t>(i),
-                              cols);
-        } else {
-            Matrix::check_row({values.data() + begin, count}, static_cast<std::int64_t>(i));
-        }
-        if (end - done >= step) add_until(end);
+    Team team(threads);
+    const std::uint64_t piece = std::uint64_t{1} << (threads == 1 ? 14 : 22);
+    Checksum column_sum, value_sum;
+    for (std::uint64_t row = 0; row < header.rows;) {
+        const std::uint64_t next = entries.row_after(row, piece);
+        check_rows(entries, row, next, column_sum, value_sum, team);
+        row = next;
     }
-    add_until(header.entries);
     expect_sum(name, "columns", column_sum, stored_sum(bytes, layout, 2));
     expect_sum(name, "values", value_sum, stored_sum(bytes, layout, 3));
 }
 
 template <class Matrix>
-AnyMatrix view_matrix(const std::string &name, const SharedBytes &file, const SpdcHeader &header) {
+AnyMatrix view_matrix(const std::string &name, const SharedBytes &file, const SpdcHeader &header, int threads) {
     using Value = typename Matrix::value_type;
     const SpdcLayout layout(header);
     const std::string_view bytes = file.bytes;
-    auto check = std::make_shared<DeferredCheck>([name, bytes, header] { // the matrix keeps the bytes alive
+    auto check = std::make_shared<DeferredCheck>([name, bytes, header, threads] { // the matrix keeps the bytes alive
         try {
-            check_entries<Matrix>(name, bytes, header);
+            check_entries<Matrix>(name, bytes, header, threads);
         } catch (const Error &error) {
             if (error.kind() == ErrorKind::bad_file) throw;
             fail_file(name, error.what());
@@ -155,17 +201,17 @@ AnyMatrix view_matrix(const std::string &name, const SharedBytes &file, const Sp
     }
 }
 
-AnyMatrix view_any_matrix(const std::string &name, const SharedBytes &file, const SpdcHeader &header) {
+AnyMatrix view_any_matrix(const std::string &name, const SharedBytes &file, const SpdcHeader &header, int threads) {
     switch (header.storage) {
-    case 0: return view_matrix<CsrMatrix<float>>(name, file, header);
-    case 1: return view_matrix<CsrMatrix<double>>(name, file, header);
-    case 2: return view_matrix<DenseMatrix<float>>(name, file, header);
-    default: return view_matrix<DenseMatrix<double>>(name, file, header);
+    case 0: return view_matrix<CsrMatrix<float>>(name, file, header, threads);
+    case 1: return view_matrix<CsrMatrix<double>>(name, file, header, threads);
+    case 2: return view_matrix<DenseMatrix<float>>(name, file, header, threads);
+    default: return view_matrix<DenseMatrix<double>>(name, file, header, threads);
     }
 }
 
 /// All but the rows' entries, checked.
-SpdcFile open_spdc(const SharedBytes &file, const std::string &name) {
+SpdcFile open_spdc(const SharedBytes &file, const std::string &name, int threads) {
     const std::string_view bytes = file.bytes;
     SpdcHeader header{};
     check_header(name, bytes, header);
@@ -189,7 +235,7 @@ SpdcFile open_spdc(const SharedBytes &file, const std::string &name) {
     if (header.has_weights != 0) numbers(data.weights, layout.weights);
     numbers(data.row_order, layout.order);
     data.index_base = static_cast<int>(header.index_base);
-    data.matrix = view_any_matrix(name, file, header);
+    data.matrix = view_any_matrix(name, file, header, threads);
     try {
         check_sides(data, name);
     } catch (const Error &error) {
@@ -294,11 +340,11 @@ std::array<std::uint64_t, 3> write_matrix(const Matrix &matrix, std::span<const 
 
 bool is_spdc(std::string_view bytes) { return bytes.starts_with(magic); }
 
-SpdcFile read_spdc(InputStream &stream) {
+SpdcFile read_spdc(InputStream &stream, int threads) {
     if (!is_spdc(stream.peek(magic.size()))) {
         fail(ErrorKind::bad_file, fmt::format("{}: not a .spdc file, which spdc convert makes", stream.name()));
     }
-    return open_spdc(stream.map_or_read(), stream.name());
+    return open_spdc(stream.map_or_read(), stream.name(), threads);
 }
 
 void write_spdc(const Dataset &data, OutputFile &file, const std::string &source) {

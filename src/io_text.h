@@ -31,7 +31,7 @@ struct SpdcFile {
 /// Applies the index base and the features asked for to data that were stored without them.
 void fit_to_options(Dataset &data, const ReadOptions &options, const std::string &name);
 bool is_spdc(std::string_view bytes);
-SpdcFile read_spdc(InputStream &stream);
+SpdcFile read_spdc(InputStream &stream, int threads);
 void write_spdc(const Dataset &data, OutputFile &out, const std::string &source = {});
 
 inline bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }

@@ -17,14 +17,16 @@ constexpr std::int64_t most_labels = 1000; // beyond this the targets are measur
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// The different values in ascending order. As a rule they are few: a tenth of the time of sorting all.
-std::vector<double> distinct(const std::vector<double> &values) {
+/// The different values in ascending order. As a rule they are few, and most often two: a tenth of the time of sorting all.
+std::vector<double> distinct(std::span<const double> values) {
     std::vector<double> found;
     for (const double value : values) {
+        if (!found.empty() && ((found.front() == value) | (found.back() == value)) != 0)
+            continue; // no branch on a label
         const auto place = std::lower_bound(found.begin(), found.end(), value);
         if (place != found.end() && *place == value) continue;
         if (static_cast<std::int64_t>(found.size()) > most_labels) {
-            found = values;
+            found.assign(values.begin(), values.end());
             std::sort(found.begin(), found.end());
             found.erase(std::unique(found.begin(), found.end()), found.end());
             return found;
@@ -52,34 +54,34 @@ std::string_view to_string(Intercept intercept) {
     return "none";
 }
 
-Problem::Problem(Dataset data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options)
+Problem::Problem(const Dataset &data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options)
     : loss_(loss), regularizer_(regularizer), intercept_(options.intercept), data_rows_(data.rows()),
       is_shuffled_(!data.row_order.empty()) {
     check(data, "data");
     std::visit([](const auto &l) { check_fields(l); }, loss_.variant());
-    raw_targets_ = std::move(data.targets);
-    data.targets.clear();
     if (loss_.task() == Task::classification) {
-        find_labels(data);
+        find_labels(data, data.targets);
     } else if (options.balanced || !options.class_weights.empty()) {
         fail(ErrorKind::invalid_argument,
              fmt::format("class weights need a classification loss, not {}", loss_.name()));
     }
     keep_weighted_rows(data, row_weights(data, options));
-    // rows of weight zero are as if absent
-    if (loss_.task() == Task::classification && !kept_rows_.empty()) find_labels(data);
+    std::vector<double> kept_targets; // rows of weight zero are as if absent
+    for (const std::int64_t i : kept_rows_) kept_targets.push_back(data.targets[at(i)]);
+    const std::span<const double> targets = kept_rows_.empty() ? data.targets : kept_targets;
+    if (loss_.task() == Task::classification && !kept_rows_.empty()) find_labels(data, targets);
     if (loss_.task() != Task::classification && !data.label_names.empty()) {
         fail(ErrorKind::bad_file, fmt::format("the targets are text ('{}', ...), but {} needs numbers",
                                               data.label_names.front(), loss_.name()));
     }
-    if (loss_.task() == Task::counts) check_counts(data);
-    encode_targets(0);
-    if (outputs_ == 1) raw_targets_ = {}; // only output(k) of several asks for them again
+    if (loss_.task() == Task::counts) check_counts(data, targets);
+    targets_ = SharedNumbers(encoded(targets, 0));
+    if (outputs_ > 1) raw_targets_ = SharedNumbers({targets.begin(), targets.end()});
     set_regularizer(std::move(options.penalty_factors));
 }
 
-void Problem::find_labels(const Dataset &data) {
-    labels_ = distinct(raw_targets_);
+void Problem::find_labels(const Dataset &data, std::span<const double> targets) {
+    labels_ = distinct(targets);
     label_names_.clear();
     for (const double label : labels_) {
         label_names_.push_back(data.label_names.empty() ? fmt::format("{}", label)
@@ -101,22 +103,22 @@ void Problem::find_labels(const Dataset &data) {
     outputs_ = count == 2 ? 1 : count;
 }
 
-void Problem::encode_targets(std::int64_t output) {
-    targets_ = raw_targets_;
+std::vector<double> Problem::encoded(std::span<const double> targets, std::int64_t output) const {
+    std::vector<double> codes(targets.begin(), targets.end());
     if (loss_.task() == Task::classification) {
         const double positive = outputs_ == 1 ? labels_.back() : labels_[at(output)];
-        for (double &target : targets_) target = target == positive ? 1.0 : -1.0;
+        for (double &code : codes) code = code == positive ? 1.0 : -1.0;
     }
+    return codes;
 }
 
-void Problem::check_counts(const Dataset &data) const {
-    for (std::size_t i = 0; i < raw_targets_.size(); ++i) {
-        if (raw_targets_[i] >= 0) continue;
+void Problem::check_counts(const Dataset &data, std::span<const double> targets) const {
+    for (std::size_t i = 0; i < targets.size(); ++i) {
+        if (targets[i] >= 0) continue;
         const std::size_t row = kept_rows_.empty() ? i : at(kept_rows_[i]);
         fail(ErrorKind::bad_file,
              fmt::format("row {}: target {} is negative, but {} needs counts: targets of at least 0",
-                         data.row_order.empty() ? row + 1 : at(data.row_order[row]) + 1, raw_targets_[i],
-                         loss_.name()));
+                         data.row_order.empty() ? row + 1 : at(data.row_order[row]) + 1, targets[i], loss_.name()));
     }
 }
 
@@ -126,7 +128,7 @@ std::vector<double> Problem::row_weights(const Dataset &data, const ProblemOptio
     if (options.balanced && !options.class_weights.empty()) {
         fail(ErrorKind::invalid_argument, "class weights: either balanced or label=weight, not both");
     }
-    if (weights.empty()) weights.assign(raw_targets_.size(), 1.0);
+    if (weights.empty()) weights.assign(data.targets.size(), 1.0);
     const auto label_of = [&](double target) {
         return static_cast<std::size_t>(std::lower_bound(labels_.begin(), labels_.end(), target) - labels_.begin());
     };
@@ -142,13 +144,13 @@ std::vector<double> Problem::row_weights(const Dataset &data, const ProblemOptio
     }
     if (options.balanced) {
         std::vector<double> mass(labels_.size(), 0.0);
-        for (std::size_t i = 0; i < weights.size(); ++i) mass[label_of(raw_targets_[i])] += weights[i];
+        for (std::size_t i = 0; i < weights.size(); ++i) mass[label_of(data.targets[i])] += weights[i];
         const double total = std::accumulate(mass.begin(), mass.end(), 0.0);
         for (std::size_t c = 0; c < mass.size(); ++c) {
             if (mass[c] > 0) factor[c] = total / (static_cast<double>(mass.size()) * mass[c]);
         }
     }
-    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] *= factor[label_of(raw_targets_[i])];
+    for (std::size_t i = 0; i < weights.size(); ++i) weights[i] *= factor[label_of(data.targets[i])];
     return weights;
 }
 
@@ -159,12 +161,8 @@ void Problem::keep_weighted_rows(const Dataset &data, std::vector<double> weight
         }
         if (kept_rows_.empty()) fail(ErrorKind::bad_file, "all row weights are zero: nothing to fit");
         matrix_ = std::make_shared<AnyMatrix>(select_rows(data.matrix, kept_rows_));
-        for (std::size_t k = 0; k < kept_rows_.size(); ++k) {
-            weights[k] = weights[at(kept_rows_[k])];
-            raw_targets_[k] = raw_targets_[at(kept_rows_[k])];
-        }
+        for (std::size_t k = 0; k < kept_rows_.size(); ++k) weights[k] = weights[at(kept_rows_[k])];
         weights.resize(kept_rows_.size());
-        raw_targets_.resize(kept_rows_.size());
     } else {
         matrix_ = std::make_shared<AnyMatrix>(data.matrix);
     }
@@ -178,7 +176,7 @@ void Problem::keep_weighted_rows(const Dataset &data, std::vector<double> weight
     const bool equal = std::all_of(weights.begin(), weights.end(), [&](double w) { return w == weights.front(); });
     if (equal) return;
     for (double &weight : weights) weight *= scale;
-    importance_ = std::move(weights);
+    importance_ = SharedNumbers(std::move(weights));
 }
 
 void Problem::set_regularizer(std::vector<double> penalty_factors) {
@@ -196,6 +194,8 @@ void Problem::set_regularizer(std::vector<double> penalty_factors) {
     if (std::any_of(penalty_factors.begin(), penalty_factors.end(), [](double f) { return f != 1; })) {
         factors_ = std::move(penalty_factors);
     }
+    free_.clear();
+    needs_radius_ = false;
     strong_convexity_ = infinity;
     all_strongly_convex_ = true;
     // without factors all features are alike: look at one
@@ -221,9 +221,17 @@ void Problem::set_regularizer(std::vector<double> penalty_factors) {
 Problem Problem::output(std::int64_t k) const {
     if (outputs_ == 1) return *this;
     Problem single = *this;
-    single.encode_targets(k);
+    single.targets_ = SharedNumbers(encoded(raw_targets_, k));
+    single.raw_targets_ = {};
     single.outputs_ = 1;
     return single;
+}
+
+Problem Problem::with(const AnyRegularizer &regularizer) const {
+    Problem other = *this;
+    other.regularizer_ = regularizer;
+    other.set_regularizer(factors_);
+    return other;
 }
 
 Problem Problem::on(AnyMatrix matrix, std::span<const std::int32_t> like, std::vector<double> importance,
@@ -232,19 +240,17 @@ Problem Problem::on(AnyMatrix matrix, std::span<const std::int32_t> like, std::v
     other.matrix_ = std::make_shared<AnyMatrix>(std::move(matrix));
     other.data_rows_ = other.rows();
     other.kept_rows_.clear();
-    other.raw_targets_.resize(like.size());
-    other.targets_.resize(like.size());
-    for (std::size_t k = 0; k < like.size(); ++k) {
-        other.raw_targets_[k] = raw_targets_[at(like[k])];
-        other.targets_[k] = targets_[at(like[k])];
-    }
+    const auto chosen = [&](std::span<const double> numbers) {
+        std::vector<double> some(like.size());
+        for (std::size_t k = 0; k < like.size(); ++k) some[k] = numbers[at(like[k])];
+        return SharedNumbers(std::move(some));
+    };
+    if (!raw_targets_.empty()) other.raw_targets_ = chosen(raw_targets_);
+    other.targets_ = chosen(targets_);
     const bool equal = std::all_of(importance.begin(), importance.end(), [&](double w) { return w == importance[0]; });
     for (double &w : importance) w *= static_cast<double>(like.size()) / static_cast<double>(rows());
-    if (equal) importance.clear();
-    other.importance_ = std::move(importance);
-    other.free_.clear();
+    other.importance_ = equal ? SharedNumbers() : SharedNumbers(std::move(importance));
     other.factors_.clear();
-    other.needs_radius_ = false;
     other.set_regularizer(std::move(penalty_factors));
     return other;
 }

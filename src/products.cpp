@@ -117,9 +117,10 @@ void combine(const Problem &problem, std::span<const double> y, std::span<double
         },
         problem.matrix());
     if (!problem.has_intercept()) return;
-    Sum constant;
-    for (std::int64_t i = 0; i < problem.rows(); ++i) constant.add(weight(i));
-    u.back() = constant.value();
+    const auto n = static_cast<std::size_t>(problem.rows());
+    u.back() = sum_chunks<Sum>(team, n, static_cast<double>(n), [&](std::size_t begin, std::size_t end, Sum &sum) {
+                   for (; begin < end; ++begin) sum.add(weight(static_cast<std::int64_t>(begin)));
+               }).value();
 }
 
 } // namespace spdc

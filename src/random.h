@@ -43,7 +43,7 @@ class Random {
         return static_cast<std::int64_t>((static_cast<Wide>(bits()) * static_cast<Wide>(count)) >> 64);
     }
 
-    void shuffle(std::span<std::int64_t> values) noexcept {
+    template <class Values> void shuffle(Values &&values) noexcept {
         for (std::size_t i = values.size(); i > 1; --i) {
             std::swap(values[i - 1], values[static_cast<std::size_t>(below(static_cast<std::int64_t>(i)))]);
         }

@@ -58,14 +58,20 @@ class SharedObserver {
     bool stop_ = false;
 };
 
-void store(const Problem &problem, const Certifier &certifier, std::int64_t k, Result &result) {
+void store(const Problem &problem, Certifier &certifier, std::int64_t k, Result &result) {
     const auto outputs = static_cast<std::size_t>(result.outputs);
     const auto column = static_cast<std::size_t>(k);
     const auto features = static_cast<std::size_t>(problem.features());
-    const auto x = certifier.x(), y = certifier.y();
+    const auto x = certifier.x();
     for (std::size_t j = 0; j < features; ++j) result.weights[j * outputs + column] = x[j];
     if (problem.has_intercept()) result.intercepts[column] = x[features];
     const auto kept = problem.kept_rows();
+    std::vector<double> y = certifier.take_y();
+    if (outputs == 1 && kept.empty()) {
+        result.dual = std::move(y);
+        y.clear();
+    }
+    result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs); // of several outputs it has been done
     for (std::size_t i = 0; i < y.size(); ++i) {
         const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
         result.dual[row * outputs + column] = y[i];
@@ -114,13 +120,12 @@ OutputRun run_output(const Presolved &presolved, std::span<const Choice> candida
     Certifier certifier(single, context.threads);
     Driver driver(single, certifier, stopping, context, clock, k, run.trace);
     for (;; ++run.last) {
-        const auto &[solver, reason, is_patient] = candidates[run.last];
+        const std::string name = name_of(candidates[run.last].solver);
         const std::unique_ptr<Method> method = presolved.method(single, k, [&](const Problem &reduced) {
             return make_any_method(reduced, candidates[run.last].solver, context);
         });
-        const auto leave = is_patient ? Driver::Leave::broken : Driver::Leave::slow;
-        run.outcome =
-            driver.run(*method, name_of(solver), run.last + 1 < candidates.size() ? leave : Driver::Leave::never);
+        const bool is_last = run.last + 1 == candidates.size();
+        run.outcome = is_last ? driver.run(*method, name) : driver.run(*method, name, candidates[run.last + 1].cost);
         run.coordinates_touched += method->coordinates_touched();
         run.threads = std::max(run.threads, method->threads());
         if (run.outcome.reason != StopReason::not_run) break;
@@ -187,7 +192,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     const auto outputs = static_cast<std::size_t>(problem.outputs());
     result.weights.resize(static_cast<std::size_t>(problem.features()) * outputs);
     result.intercepts.resize(problem.has_intercept() ? outputs : 0);
-    result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs);
+    if (outputs > 1) result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs);
     result.certificates.resize(outputs);
 
     const std::vector<OutputRun> runs = run_outputs(presolved, candidates, stopping, context, clock, result);

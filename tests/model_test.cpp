@@ -223,10 +223,11 @@ TEST(Predictions, ManyLabels) {
 
 TEST(Predictions, AreOneLineARow) {
     const TempDir folder;
-    const AnyMatrix matrix = DenseMatrix<double>::own(2, 4, {0, 1, 0, 0, 0, 0, 1, 0});
-    write_predictions(three_labels(), {.matrix = matrix}, Prediction::label, folder.file("labels"));
+    Dataset data;
+    data.matrix = DenseMatrix<double>::own(2, 4, {0, 1, 0, 0, 0, 0, 1, 0});
+    write_predictions(three_labels(), data, Prediction::label, folder.file("labels"));
     EXPECT_EQ(read_file(folder.file("labels")), "1\n2\n");
-    write_predictions(three_labels(), {.matrix = matrix}, Prediction::score, folder.file("scores"));
+    write_predictions(three_labels(), data, Prediction::score, folder.file("scores"));
     EXPECT_EQ(read_file(folder.file("scores")), "1 0 -1\n0.5 2 0\n");
 }
 

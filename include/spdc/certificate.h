@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 namespace spdc {
 
@@ -33,10 +34,16 @@ class Certifier {
     /// point that y implies or the dual point that x implies, whichever ends the larger part of the gap, less and less often where
     /// that does not help.
     const Certificate &offer(std::span<const double> x, std::span<const double> y, double good_enough);
+    /// The same for a y that need not be kept, at best in memory that room() gave: nothing is copied.
+    const Certificate &offer(std::span<const double> x, std::vector<double> &&y, double good_enough);
+    /// Memory of an earlier dual point, whatever is in it.
+    std::vector<double> room() noexcept;
 
     const Certificate &certificate() const noexcept;
     std::span<const double> x() const noexcept;
     std::span<const double> y() const noexcept;
+    /// y() by value, at the end: there is none left.
+    std::vector<double> take_y() noexcept;
     /// Predictions at x().
     std::span<const double> predictions() const noexcept;
 

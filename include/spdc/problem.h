@@ -41,10 +41,26 @@ struct ProblemOptions {
     bool balanced = false;
 };
 
+/// Numbers that the copies of a problem share.
+class SharedNumbers {
+  public:
+    SharedNumbers() = default;
+    explicit SharedNumbers(std::vector<double> numbers)
+        : owner_(std::make_shared<const std::vector<double>>(std::move(numbers))), numbers_(*owner_) {}
+    operator std::span<const double>() const noexcept { return numbers_; }
+    bool empty() const noexcept { return numbers_.empty(); }
+    double operator[](std::size_t i) const noexcept { return numbers_[i]; }
+
+  private:
+    std::shared_ptr<const std::vector<double>> owner_;
+    std::span<const double> numbers_;
+};
+
+/// Cheap to copy.
 class Problem {
   public:
     /// Throws Error when targets, weights, factors or labels do not fit each other or the loss.
-    Problem(Dataset data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options = {});
+    Problem(const Dataset &data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options = {});
 
     // Shape. Rows of weight zero are not here: kept_rows() maps to the rows of the data.
     std::int64_t rows() const noexcept { return spdc::rows(*matrix_); }
@@ -63,6 +79,9 @@ class Problem {
     std::int64_t outputs() const noexcept { return outputs_; }
     Problem output(std::int64_t k) const;
 
+    /// The same problem with another penalty; the penalty factors stay.
+    Problem with(const AnyRegularizer &regularizer) const;
+
     /// The same problem on other data, for rows that stand for several rows of this one: row k of `matrix` has the target of row
     /// like[k] here and stands for importance[k] rows; the columns have these penalty factors (empty: all 1).
     Problem on(AnyMatrix matrix, std::span<const std::int32_t> like, std::vector<double> importance,
@@ -74,8 +93,8 @@ class Problem {
     Intercept intercept() const noexcept { return intercept_; }
     /// b_i as the loss sees them: -1/+1 in classification, where the larger label is +1.
     std::span<const double> targets() const noexcept { return targets_; }
-    /// The same as the data have them: labels or numbers.
-    std::span<const double> raw_targets() const noexcept { return raw_targets_; }
+    /// Numbers that are equal where the targets in the data are, whatever the output: labels, or targets() when there is one output.
+    std::span<const double> raw_targets() const noexcept { return raw_targets_.empty() ? targets_ : raw_targets_; }
     /// w_i n / W, or empty when all rows weigh the same.
     std::span<const double> importance() const noexcept { return importance_; }
     double importance(std::int64_t i) const noexcept {
@@ -113,9 +132,9 @@ class Problem {
 
   private:
     Problem() = default;
-    void find_labels(const Dataset &data);
-    void encode_targets(std::int64_t output);
-    void check_counts(const Dataset &data) const;
+    void find_labels(const Dataset &data, std::span<const double> targets);
+    std::vector<double> encoded(std::span<const double> targets, std::int64_t output) const;
+    void check_counts(const Dataset &data, std::span<const double> targets) const;
     std::vector<double> row_weights(const Dataset &data, const ProblemOptions &options) const;
     void keep_weighted_rows(const Dataset &data, std::vector<double> weights);
     void set_regularizer(std::vector<double> penalty_factors);
@@ -132,9 +151,9 @@ class Problem {
     bool needs_radius_ = false;
     bool is_shuffled_ = false;
     std::vector<std::int64_t> kept_rows_;
-    std::vector<double> raw_targets_; // as in the data, rows of weight zero gone; empty when there is one output
-    std::vector<double> targets_;
-    std::vector<double> importance_;
+    SharedNumbers raw_targets_; // as in the data, rows of weight zero gone; empty when there is one output
+    SharedNumbers targets_;
+    SharedNumbers importance_;
     std::vector<double> factors_;
     std::vector<std::int64_t> free_;
     std::vector<double> labels_;

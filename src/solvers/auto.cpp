@@ -7,54 +7,73 @@
 
 namespace spdc {
 
-/// Passes over the data that spdc_fast is likely to need to a gap of 1e-6. 6 (1 + sqrt(kappa/n)/2) is what text needs; with many
-/// more rows than features it is some 8 times that, with more features than rows omega moves to SDCA's end and 60 are enough.
-double predicted_passes(const Problem &problem) {
+namespace {
+
+/// 6 (1 + sqrt(kappa/n)/2): the passes that spdc_fast needs on text to a gap of 1e-6.
+double passes_on_text(const Problem &problem) {
     const std::vector<double> norms = problem.squared_row_norms();
     double mean = 0;
     for (const double norm : norms) mean += norm / static_cast<double>(norms.size());
     const double gamma = problem.loss().gamma() > 0 ? problem.loss().gamma() : 0.1;
     const double n = static_cast<double>(problem.rows());
-    const double text = 6 * (1 + 0.5 * std::sqrt(mean / (problem.strong_convexity() * n * gamma)));
-    return problem.rows() > problem.features() ? std::min(8 * text, 1e4) : std::min(text, 60.0);
+    return 6 * (1 + 0.5 * std::sqrt(mean / (problem.strong_convexity() * n * gamma)));
 }
 
-namespace {
-
-/// Whether Newton's method is likely to be faster: some 12 iterations, each a pass that adds up products of pairs of entries and a
-/// Cholesky factor of the smaller side, against the passes of a stochastic method. In nanoseconds of one core.
-bool prefers_newton(const Problem &problem) {
+/// What newton is likely to cost, in passes of spdc_fast over the data: some 12 iterations, each a pass that adds up products of
+/// pairs of entries and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.1 for a product or a step of the factor
+/// in a dense matrix, 0.5 in a sparse one, 4 for an entry in a pass.
+double newton_passes(const Problem &problem) {
     const double n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.dimension());
-    const double entries = static_cast<double>(problem.nonzeros()), side = std::min(n, d);
-    if (side > 2000) return false;
-    if (d <= 100) return true;
-    const double products = d <= n ? entries * entries / n / 2 : entries * side / 2;
-    const double newton = 12 * (0.5 * products + 2 * entries + 0.3 * side * side * side / 3);
-    const double stochastic = predicted_passes(problem) * 4 * entries;
-    return newton < stochastic;
+    const double entries = std::max(1.0, static_cast<double>(problem.nonzeros())), side = std::min(n, d);
+    const double product = entries > 0.3 * n * d ? 0.1 : 0.5, factor = 0.1 * side * side * side / 3;
+    const double fewer_columns = 12 * (product * entries * entries / n / 2 + 2 * entries + factor);
+    const double fewer_rows = product * entries * n / 2 + 12 * (0.1 * n * n * n / 2 + factor); // AA' once
+    return (d <= n ? fewer_columns : fewer_rows) / (4 * entries);
+}
+
+bool prefers_newton(const Problem &problem) {
+    if (std::min(problem.rows(), problem.dimension()) > 2000) return false;
+    // a loss with kinks takes some hundred iterations, and spdc_fast about twice the passes that text needs
+    if (problem.loss().gamma() == 0 && passes_on_text(problem) < 20) return false;
+    return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
 }
 
 } // namespace
 
+/// Passes over the data that spdc_fast is likely to need to a gap of 1e-6: some times what text needs where the features are few. Where
+/// they are many, labels can be fitted, which is easy, and numbers only if there are very many.
+double predicted_passes(const Problem &problem) {
+    const double text = passes_on_text(problem);
+    const std::int64_t n = problem.rows(), d = problem.features();
+    if (n > d) return std::min(8 * text, 1e4);
+    if (problem.loss().task() == Task::regression && d <= 4 * n) return std::min(3 * text, 1e4);
+    return std::min(text, 60.0);
+}
+
 std::vector<Choice> choose(const Problem &problem) {
     const Choice newton{Newton{},
-                        "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix"};
+                        "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix",
+                        newton_passes(problem)};
     const Choice fast{SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};
+    const Choice hybrid{Hybrid{},
+                        "auto picked hybrid: an l2 penalty, the same for every feature, and so small that the logistic "
+                        "loss's last digits are left to newton_cg"};
     const Choice newton_cg{NewtonCg{}, "auto picked newton_cg: an l2 penalty, a smooth loss, columns of any unit"};
-    const Choice working_set{WorkingSet{}, "auto picked working_set: an l1 penalty leaves most weights at 0", true};
+    const Choice working_set{WorkingSet{}, "auto picked working_set: an l1 penalty leaves most weights at 0"};
     const Choice general{Spdc{}, "auto picked spdc: it takes every penalty, weighting and intercept"};
     const bool is_l2 = std::holds_alternative<L2>(problem.regularizer().variant()) && problem.strong_convexity() > 0;
     if (!is_l2) {
         const double l1 = std::visit([](const auto &g) { return g.parts().l1; }, problem.regularizer().variant());
-        if (l1 > 0) return {working_set, general};
+        if (l1 > 0) return {working_set, general.after_breakdown()};
         return {general};
     }
     const bool is_uniform = problem.penalty_factors().empty();
     if (prefers_newton(problem)) return {newton, is_uniform ? fast : general};
+    const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     std::vector<Choice> choices;
-    if (is_uniform) choices.push_back(fast);
-    if (std::min(problem.rows(), problem.dimension()) <= 5000) choices.push_back(newton);
+    if (is_uniform) choices.push_back(is_logistic && passes_on_text(problem) > 60 ? hybrid : fast);
     if (is_smooth(problem.loss())) choices.push_back(newton_cg);
+    if (std::min(problem.rows(), problem.dimension()) <= 5000) choices.push_back(newton);
     if (!is_uniform) choices.push_back(general);
     return choices;
 }

@@ -2,7 +2,7 @@
 //
 // At small l2 a stochastic method gets to a gap of 1e-2 in few passes and then takes many for every further digit; a Newton step from
 // there is nearly exact. Which of the two is faster for the rest depends on the data, so the rest is left to Newton-CG for at most
-// 1.5 times the passes that spdc_fast would need by the decay of its gap; if that was not enough, spdc_fast goes on from where it was.
+// three times the passes that spdc_fast would need by the decay of its gap; if that was not enough, spdc_fast goes on from where it was.
 #include "methods.h"
 #include "newton_cg.h"
 
@@ -27,7 +27,7 @@ class HybridMethod final : public Method {
     void certified(const Found &found) override;
     double estimated_gap() const override { return current().estimated_gap(); }
     double omega() const override { return current().omega(); }
-    std::vector<OmegaChange> take_omega_changes() override { return fast_->take_omega_changes(); }
+    std::vector<OmegaChange> take_omega_changes() override;
     std::int64_t coordinates_touched() const override { return fast_->coordinates_touched(); }
     int threads() const override { return threads_; }
 
@@ -61,9 +61,9 @@ void HybridMethod::advance(double passes) {
     }
 }
 
-/// At the end of a sweep that has brought the gap to 1e-2, if the rest is long enough for Newton-CG to win: it needs some 20 passes.
+/// At the end of a sweep that has brought the gap to about 1e-2 (the guess is a kind one), if the rest is long enough for Newton-CG to win: it needs some 20 passes.
 bool HybridMethod::is_time_for_newton() {
-    constexpr double near_enough = 1e-2, long_enough = 20, patience = 1.5;
+    constexpr double near_enough = 2e-3, long_enough = 20, patience = 3;
     const Sweep now{fast_->passes(), fast_->estimated_gap()};
     if (!std::isfinite(now.gap) || (!history_.empty() && history_.back().gap == now.gap)) return false;
     history_.push_back(now);
@@ -95,6 +95,12 @@ void HybridMethod::give_up_newton() {
     spent_ += newton_->passes();
     newton_.reset();
     gave_up_ = true;
+}
+
+std::vector<Method::OmegaChange> HybridMethod::take_omega_changes() {
+    std::vector<OmegaChange> changes = fast_->take_omega_changes();
+    for (OmegaChange &change : changes) change.passes += spent_;
+    return changes;
 }
 
 void HybridMethod::certified(const Found &found) {

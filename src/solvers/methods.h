@@ -10,11 +10,14 @@
 
 namespace spdc {
 
-/// Auto becomes solvers to try one after another, each with the sentence that says why.
+/// Auto becomes solvers to try one after another, each with the sentence that says why, and about how many passes over the data it
+/// is likely to cost: one that goes before it is left only if it would need more. Infinity: only if it breaks down.
 struct Choice {
     AnySolver solver;
     std::string reason;
-    bool is_patient = false; // left only when it breaks down, not when it is slow
+    double cost = 100;
+
+    Choice after_breakdown() const { return {solver, reason, infinity}; }
 };
 std::vector<Choice> choose(const Problem &problem);
 /// Passes that spdc_fast is likely to need to a relative gap of 1e-6.

@@ -68,9 +68,9 @@ class FusedNewton final : public Method {
     double penalty(const Eigen::VectorXd &x) const { return 0.5 * l2_.dot(x.cwiseProduct(x)); }
     double squared_over_l2(const Eigen::VectorXd &residual) const;
     void measure_dual(bool is_newton);
-    LossRows rows_of(std::size_t first, std::size_t blocks) const {
-        return {b_.data() + first * rows_.block_rows(), omega_.data() + first * rows_.block_rows(),
-                blocks * rows_.block_rows()};
+    LossRows rows_of(std::size_t k) const {
+        const std::size_t like = is_weighted_ ? k : (k + 1 < rows_.blocks() ? 0 : 1);
+        return {b_.data() + k * rows_.block_rows(), omega_.data() + like * rows_.block_rows(), rows_.block_rows()};
     }
     double sample_size() const { return static_cast<double>(std::min(stage_ * rows_.block_rows(), rows_.rows())); }
     bool is_full() const { return stage_ == rows_.blocks(); }
@@ -79,7 +79,8 @@ class FusedNewton final : public Method {
     RowBlocks rows_;
     NewtonLoss loss_, step_loss_; // the latter as it was for the step
     Eigen::VectorXd l2_;          // lambda_j
-    RowVector b_, omega_, z_, next_;
+    bool is_weighted_;
+    RowVector b_, omega_, z_, next_; // unweighted, omega_ has two blocks: all ones, and what is in the last one
     Eigen::VectorXd x_, step_, trial_, gradient_;
     Eigen::MatrixXd hessian_;
     ScaledCholesky factor_;
@@ -96,16 +97,22 @@ class FusedNewton final : public Method {
 
 FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
     : problem_(problem), rows_(problem, context.seed, context.threads), loss_(problem.loss()),
-      step_loss_(problem.loss()) {
-    const std::size_t d = rows_.dimension(), padded = rows_.padded_rows();
+      step_loss_(problem.loss()), is_weighted_(!problem.importance().empty()) {
+    const std::size_t d = rows_.dimension();
     l2_.resize(static_cast<Eigen::Index>(d));
     for (std::int64_t j = 0; j < problem.dimension(); ++j) {
         l2_[static_cast<Eigen::Index>(rows_.place_of(j))] = problem.regularizer(j).strong_convexity();
     }
     x_ = Eigen::VectorXd::Zero(l2_.size());
-    rows_.gather(problem, b_, omega_);
-    z_.assign(padded, 0.0);
-    next_.assign(padded, 0.0);
+    b_ = rows_.targets(problem);
+    if (is_weighted_) {
+        omega_ = rows_.importance(problem);
+    } else {
+        omega_.assign(2 * rows_.block_rows(), 1.0);
+        std::fill(omega_.end() - static_cast<std::ptrdiff_t>(rows_.padded_rows() - rows_.rows()), omega_.end(), 0.0);
+    }
+    z_ = rows_.gather([](std::int64_t) { return 0.0; });
+    next_.resize(z_.size()); // every pass that reads it fills it first
     const std::size_t first = std::max<std::size_t>(2048, 20 * d) / rows_.block_rows();
     start_stage(loss_.is_quadratic() || 4 * first > rows_.blocks() ? rows_.blocks() : first);
     has_predictions_ = true; // x = 0
@@ -128,7 +135,7 @@ void FusedNewton::run_block(std::size_t k, const Pass &pass, RowScratch &scratch
     double *const z = (pass.predict ? next_ : z_).data() + k * rows_.block_rows(); // threads write to their own rows
     if (pass.predict) rows_.predict(k, trial_.data(), z);
     if (!pass.derivatives) return;
-    const LossRows rows = rows_of(k, 1);
+    const LossRows rows = rows_of(k);
     sums.loss += loss_.evaluate(rows, z, scratch.w.data(), scratch.h.data());
     rows_.combine(k, scratch.w.data(), sums.gradient.data());
     if (pass.hessian) rows_.add_hessian(k, scratch.h.data(), scratch, sums);
@@ -246,7 +253,7 @@ void FusedNewton::search_line() {
     const auto slope = [&](double t) {
         std::vector<LineSlope> parts(stage_);
         rows_.each(stage_,
-                   [&](std::size_t k) { parts[k] = loss_.slope(rows_of(k, 1), z + k * block, move + k * block, t); });
+                   [&](std::size_t k) { parts[k] = loss_.slope(rows_of(k), z + k * block, move + k * block, t); });
         LineSlope sum;
         for (const LineSlope &part : parts) sum.first += part.first, sum.second += part.second;
         return LineSlope{scale * sum.first + pull + t * stiffness, scale * sum.second + stiffness};
@@ -304,9 +311,9 @@ void FusedNewton::point(std::vector<double> &x, std::vector<double> &y) {
         double *const z = z_.data() + begin;
         if (predicts) rows_.predict(k, x_.data(), z);
         if (newton_dual_) {
-            step_loss_.newton_dual(rows_of(k, 1), next_.data() + begin, z, dual.data(), excess.data());
+            step_loss_.newton_dual(rows_of(k), next_.data() + begin, z, dual.data(), excess.data());
         } else {
-            loss_.dual(rows_of(k, 1), z, dual.data());
+            loss_.dual(rows_of(k), z, dual.data());
         }
         for (std::size_t p = begin; p < end; ++p) y[at(rows_.row_at(p))] = dual[p - begin];
     });

@@ -35,39 +35,31 @@ void RowSums::add(const RowSums &other) {
 }
 
 RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, int threads)
-    : kernels_(newton_kernels()), team_(threads) {
-    shuffle(seed, problem.rows());
+    : kernels_(newton_kernels()), team_(threads), rows_(at(problem.rows())) {
+    shuffle(seed);
     choose_panel(problem);
     // the panel of a block and its weighted copy should stay in the second-level cache
     block_rows_ = panel_ <= 128 ? 256 : (panel_ <= 512 ? 128 : 64);
-    blocks_ = (order_.size() + block_rows_ - 1) / block_rows_;
+    blocks_ = (rows_ + block_rows_ - 1) / block_rows_;
     block_work_ = static_cast<double>(problem.nonzeros()) / static_cast<double>(std::max<std::size_t>(blocks_, 1));
     copy(problem);
 }
 
 /// Runs of 8 rows in random order: random enough for a sample, and a run is read from memory at one go.
-void RowBlocks::shuffle(std::uint64_t seed, std::int64_t rows) {
-    constexpr std::int64_t run = 8;
-    std::vector<std::int64_t> runs(at((rows + run - 1) / run));
-    std::iota(runs.begin(), runs.end(), 0);
-    Random random(seed);
-    random.shuffle(runs);
-    order_.resize(at(rows));
-    std::int32_t *next = order_.data();
-    for (const std::int64_t k : runs) {
-        const std::int64_t end = std::min((k + 1) * run, rows);
-        for (std::int64_t i = k * run; i < end; ++i) *next++ = static_cast<std::int32_t>(i);
-    }
+void RowBlocks::shuffle(std::uint64_t seed) {
+    runs_.resize((rows_ + run - 1) / run);
+    std::iota(runs_.begin(), runs_.end(), 0);
+    Random(seed).shuffle(std::span(runs_).first(rows_ / run));
 }
 
 /// Columns of which more than a quarter is filled, judged by the first rows of the shuffled order.
 void RowBlocks::choose_panel(const Problem &problem) {
-    const std::size_t looked_at = std::min<std::size_t>(order_.size(), 8192);
+    const std::size_t looked_at = std::min<std::size_t>(rows_, 4096);
     std::vector<std::int64_t> filled(at(problem.dimension()), 0);
     std::visit(
         [&](const auto &matrix) {
             for (std::size_t p = 0; p < looked_at; ++p) {
-                const auto row = matrix.row(order_[p]);
+                const auto row = matrix.row(row_at(p));
                 for (std::int64_t q = 0; q < row.size(); ++q) filled[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
             }
         },
@@ -99,13 +91,12 @@ template <class Matrix> void RowBlocks::copy_block(const Matrix &matrix, bool ha
     std::vector<double> columns(panel_ * group);
     Tail tail;
     tail.offsets.assign(block_rows_ + 1, 0);
-    const std::size_t begin = k * block_rows_, count = std::min(block_rows_, order_.size() - begin);
-    const std::int32_t *const order = order_.data() + begin;
+    const std::size_t begin = k * block_rows_, count = std::min(block_rows_, rows_ - begin);
     for (std::size_t first = 0; first < block_rows_; first += group) {
         std::fill(columns.begin(), columns.end(), 0.0);
         for (std::size_t i = first; i < std::min(first + group, count); ++i) {
-            const auto row = matrix.row(order[i]);
-            if (i + 16 < count) matrix.row(order[i + 16]).prefetch(0);
+            const auto row = matrix.row(row_at(begin + i));
+            if (i + 16 < count) matrix.row(row_at(begin + i + 16)).prefetch(0);
             for (std::int64_t q = 0; q < row.size(); ++q) {
                 const std::size_t place = at(place_[at(row.column(q))]);
                 if (place < panel_) {
@@ -127,15 +118,12 @@ template <class Matrix> void RowBlocks::copy_block(const Matrix &matrix, bool ha
     tails_[k] = {tail.offsets, {tail.columns.begin(), tail.columns.end()}, {tail.values.begin(), tail.values.end()}};
 }
 
-void RowBlocks::gather(const Problem &problem, RowVector &b, RowVector &omega) const {
-    b.resize(padded_rows());
-    omega.resize(padded_rows());
-    each(blocks_, [&](std::size_t k) {
-        for (std::size_t p = k * block_rows_; p < std::min((k + 1) * block_rows_, rows()); ++p) {
-            b[p] = problem.targets()[at(order_[p])];
-            omega[p] = problem.importance(order_[p]);
-        }
-    });
+RowVector RowBlocks::targets(const Problem &problem) const {
+    return gather([&](std::int64_t i) { return problem.targets()[at(i)]; });
+}
+
+RowVector RowBlocks::importance(const Problem &problem) const {
+    return gather([&](std::int64_t i) { return problem.importance(i); });
 }
 
 void RowBlocks::predict(std::size_t k, const double *x, double *z) const {
@@ -201,7 +189,8 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
 
 void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const {
     // more parts share out better, but each has a Hessian of its own
-    const std::size_t parts = std::clamp<std::size_t>(blocks / 16, 1, dimension() <= 256 ? 64 : 16);
+    const bool small = dimension() <= 256;
+    const std::size_t parts = blocks < 16 ? 1 : std::clamp<std::size_t>(blocks / (small ? 4 : 16), 1, small ? 64 : 16);
     total = make_sums(with_hessian);
     std::atomic<std::size_t> next_part{0}, turn{0};
     const auto body = [&](int) {

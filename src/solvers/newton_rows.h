@@ -19,8 +19,8 @@
 
 namespace spdc {
 
-/// One number per row.
-using RowVector = std::vector<double, HugePageAllocator<double>>;
+/// One number per row, for the threads to fill: who touches memory first has the kernel clear it.
+using RowVector = std::vector<double, UnfilledHugePageAllocator<double>>;
 
 /// Sums over a range of blocks; coordinates in the order of RowBlocks.
 struct RowSums {
@@ -43,19 +43,31 @@ class RowBlocks {
     /// A shuffled copy of the problem's rows, the intercept as a column of ones.
     RowBlocks(const Problem &problem, std::uint64_t seed, int threads = 1);
 
-    std::size_t rows() const { return order_.size(); }
+    std::size_t rows() const { return rows_; }
     std::size_t blocks() const { return blocks_; }
     std::size_t block_rows() const { return block_rows_; }
     std::size_t padded_rows() const { return blocks_ * block_rows_; }
     std::size_t dimension() const { return panel_ + tail_; }
     std::size_t panel_columns() const { return panel_; }
     /// Row of the problem at this place.
-    std::int64_t row_at(std::size_t place) const { return order_[place]; }
+    std::int64_t row_at(std::size_t place) const {
+        return std::int64_t{runs_[place / run]} * run + static_cast<std::int64_t>(place % run);
+    }
     /// Where coordinate j of the problem is here.
     std::size_t place_of(std::int64_t j) const { return static_cast<std::size_t>(place_[static_cast<std::size_t>(j)]); }
 
-    /// Targets and importance of the rows in this order, 0 where there is none.
-    void gather(const Problem &problem, RowVector &b, RowVector &omega) const;
+    /// value(i) of the rows i in this order, 0 where there is none.
+    template <class Value> RowVector gather(Value &&value) const {
+        RowVector numbers(padded_rows());
+        each(blocks_, [&](std::size_t k) {
+            for (std::size_t p = k * block_rows_; p < (k + 1) * block_rows_; ++p) {
+                numbers[p] = p < rows_ ? value(row_at(p)) : 0.0;
+            }
+        });
+        return numbers;
+    }
+    RowVector targets(const Problem &problem) const;
+    RowVector importance(const Problem &problem) const;
     /// z <- A x on the rows of block k; z is the block's part of the array.
     void predict(std::size_t k, const double *x, double *z) const;
     /// g += A'w
@@ -77,7 +89,7 @@ class RowBlocks {
   private:
     RowScratch make_scratch() const;
     RowSums make_sums(bool with_hessian) const;
-    void shuffle(std::uint64_t seed, std::int64_t rows);
+    void shuffle(std::uint64_t seed);
     void choose_panel(const Problem &problem);
     void copy(const Problem &problem);
     template <class Matrix> void copy_block(const Matrix &matrix, bool has_intercept, std::size_t k);
@@ -97,9 +109,10 @@ class RowBlocks {
     const NewtonKernels &kernels_;
     mutable Team team_;
     mutable int threads_ = 1;
-    std::size_t blocks_ = 0, block_rows_ = 256, panel_ = 0, tail_ = 0;
-    double block_work_ = 0; // entries in a block
-    std::vector<std::int32_t> order_;
+    static constexpr std::int32_t run = 8; // rows beside each other that stay so
+    std::size_t rows_, blocks_ = 0, block_rows_ = 256, panel_ = 0, tail_ = 0;
+    double block_work_ = 0;           // entries in a block
+    std::vector<std::int32_t> runs_;  // in random order, but a shorter last one
     std::vector<std::int32_t> place_; // coordinate of the problem -> here; the panel comes first
     std::vector<double, UnfilledHugePageAllocator<double>> panel_values_;
     std::vector<Tail> tails_; // of the blocks

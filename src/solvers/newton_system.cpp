@@ -36,7 +36,8 @@ class PrimalSystem final : public NewtonSystem {
             l2_[place_.back()] = problem.regularizer(j).strong_convexity();
         }
         x_ = step_ = VectorXd::Zero(l2_.size());
-        blocks_.gather(problem, b_, omega_);
+        b_ = blocks_.targets(problem);
+        omega_ = blocks_.importance(problem);
     }
 
     LossRows rows() const override { return {b_.data(), omega_.data(), blocks_.padded_rows()}; }

@@ -5,7 +5,7 @@ expect 0 '"converged": true' "$SPDC" train --loss smoothed_hinge --l2 1e-2 --tol
     --dual dual --trace trace.csv two model
 check "quiet means silent" test ! -s err
 for key in solver solver_reason loss l1 l2 rows features nonzeros outputs primal dual gap relative_gap converged \
-    stop_reason passes seconds seconds_solver seconds_loading threads seed certificate_radius certificates message \
+    stop_reason passes seconds seconds_cpu seconds_solver seconds_loading threads seed certificate_radius certificates message \
     tolerance model_nonzeros intercept solver_options loss_parameters; do
     check "--json has $key" grep -q "\"$key\":" out
 done

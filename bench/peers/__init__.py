@@ -1,0 +1,1 @@
+"""Time other solvers and spdc on the same problems: ./run bench peers [DATA_DIR]."""
