@@ -1,6 +1,7 @@
 // Working sets: the same optimum as the paper's method over losses, penalties, intercepts and weights; shapes that hurt; and the
 // copy by columns against a naive one.
 #include "column_matrix.h"
+#include "solvers/gram_descent.h"
 #include "spdc/solvers.h"
 #include "support/files.h"
 #include "support/oracles.h"
@@ -185,10 +186,61 @@ TEST(WorkingSet, RefusesAPenaltyThatLeavesNoZeros) {
     EXPECT_NE(message.find("spdc_fast"), std::string::npos) << message;
 }
 
+/// min q'x + |diag(h)^(1/2) A x|^2 / 2 + l1 |x|_1 through a Gram matrix that grew twice: the conditions of the optimum, by plain sums.
+void expect_gram_optimum(const TinyData &data) {
+    constexpr double l1 = 0.05;
+    const Problem problem(as_dataset(data), Squared{}, ElasticNet{l1, 0});
+    const ColumnMatrix<double> columns(problem);
+    const Penalties penalties(problem);
+    const std::size_t n = data.rows.size(), d = data.rows[0].size();
+    Curvatures h;
+    for (std::size_t i = 0; i < n; ++i)
+        h.rows.push_back((1 + 0.1 * static_cast<double>(i % 7)) / static_cast<double>(n));
+    std::vector<double> q(d), x(d, 0.0), dz(n, 0.0);
+    std::vector<std::int32_t> set(d);
+    for (std::size_t j = 0; j < d; ++j) {
+        set[j] = static_cast<std::int32_t>(j);
+        for (std::size_t i = 0; i < n; ++i) q[j] -= data.targets[i] * data.rows[i][j] / static_cast<double>(n);
+    }
+    GramDescent<double> gram(columns, penalties, problem.rows());
+    ASSERT_FALSE(gram.include(set, h, 1));
+    ASSERT_TRUE(gram.include(std::span(set).first(d / 3), h, 1'000'000));
+    ASSERT_TRUE(gram.include(set, h, 1'000'000));
+    gram.start(set, x, q);
+    SweepResult target{1e-20, 1e-11};
+    gram.minimize(target, 0);
+    gram.finish(x, dz);
+    for (std::size_t i = 0; i < n; ++i) {
+        double z = 0;
+        for (std::size_t j = 0; j < d; ++j) z += data.rows[i][j] * x[j];
+        EXPECT_NEAR(dz[i], z, 1e-12);
+    }
+    int moved = 0;
+    for (std::size_t j = 0; j < d; ++j) {
+        double u = q[j];
+        for (std::size_t i = 0; i < n; ++i) u += data.rows[i][j] * h[i] * dz[i];
+        if (x[j] == 0) {
+            EXPECT_LE(std::fabs(u), l1 * (1 + 1e-8));
+        } else {
+            ++moved;
+            EXPECT_NEAR(u, x[j] > 0 ? -l1 : l1, 1e-8 * l1);
+        }
+    }
+    EXPECT_GT(moved, 2);
+}
+
+TEST(GramDescent, FindsTheOptimumInSparseAndInDenseColumns) {
+    for (const double density : {0.1, 0.4, 1.0}) { // the last by dense blocks, of which the last is not full
+        SCOPED_TRACE(density);
+        expect_gram_optimum(tiny_data({.task = Task::regression, .rows = 300, .columns = 24, .density = density}));
+    }
+}
+
 TEST(ColumnMatrix, HoldsWhatTheRowsHold) {
     for (const Storage storage : all_storages) {
-        for (const Intercept intercept : {Intercept::none, Intercept::free}) {
-            TinyData data = tiny_data({.rows = 23, .columns = 17});
+        for (const auto &[width, intercept] :
+             {std::pair(17, Intercept::none), {17, Intercept::free}, {900, Intercept::free}}) { // the last in panels
+            TinyData data = tiny_data({.rows = 23, .columns = width});
             for (auto &row : data.rows) row[3] = 0; // an empty column
             ProblemOptions options;
             options.intercept = intercept;
@@ -203,7 +255,7 @@ TEST(ColumnMatrix, HoldsWhatTheRowsHold) {
                     dense[static_cast<std::size_t>(column.column(p))] = column.value(p);
                 }
                 for (std::size_t i = 0; i < dense.size(); ++i) {
-                    EXPECT_EQ(dense[i], j == 17 ? 1.0 : data.rows[i][static_cast<std::size_t>(j)]);
+                    EXPECT_EQ(dense[i], j == width ? 1.0 : data.rows[i][static_cast<std::size_t>(j)]);
                 }
             }
         }
