@@ -284,12 +284,14 @@ void Certifier::Points::set_certificate() {
 /// x with the best intercept, new_z_ moved along.
 Certifier::Points::Reals Certifier::Points::take_intercept(Reals x) {
     const double shift = best_shift(problem_, new_z_, team_), before = primal_value(x, new_z_);
-    new_x_.assign(x.begin(), x.end());
+    if (x.data() != new_x_.data()) new_x_.assign(x.begin(), x.end());
+    const double intercept = new_x_.back();
     new_x_.back() += shift;
     each_row(problem_, team_, [&](std::size_t i, const auto &, double, double) { new_z_[i] += shift; });
     if (primal_value(new_x_, new_z_) <= before) return new_x_;
-    each_row(problem_, team_, [&](std::size_t i, const auto &, double, double) { new_z_[i] -= shift; });
-    return x;
+    new_x_.back() = intercept;
+    predict(problem_, new_x_, new_z_, team_); // rare; taking the shift away again would not be exact
+    return new_x_;
 }
 
 /// x_j = argmax -u_j x - g_j(x)

@@ -42,6 +42,7 @@ class Pace {
         if (passes < 100) return false;
         const auto half =
             std::find_if(points_.begin(), points_.end(), [&](const auto &p) { return 2 * p.first >= passes; });
+        if (half->first == passes) return false; // the first look at it
         const double rate = (half->second - points_.back().second) / (passes - half->first);
         return !(points_.back().second - std::log(tolerance) <= rate * std::max(3 * passes, 2 * successor));
     }
@@ -164,7 +165,9 @@ const Outcome &Driver::run(Method &method, const std::string &solver, std::optio
     solver_ = solver;
     passes_before_ = outcome_.passes;
     method.aim(stopping_.tolerance);
-    while (!method.has_point() && may_go_on(method)) method.advance(block_);
+    while (!method.has_point() && may_go_on(method)) {
+        method.advance(std::min(block_, stopping_.max_passes - passes_before_ - method.passes()));
+    }
     for (;;) {
         certify(method);
         const bool go_on = !context_.observer || context_.observer(trace_.back());

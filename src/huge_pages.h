@@ -1,6 +1,7 @@
 // Memory for large arrays that are read in random order: with 2 MB pages the processor finds an address without walking tables.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -21,7 +22,8 @@ template <class T> struct HugePageAllocator {
     T *allocate(std::size_t count) {
         const std::size_t bytes = count * sizeof(T);
         const bool large = bytes >= page;
-        void *memory = large ? std::aligned_alloc(page, (bytes + page - 1) / page * page) : std::malloc(bytes);
+        const std::size_t alignment = large ? page : std::max(alignof(T), alignof(std::max_align_t));
+        void *memory = std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
         if (!memory) throw std::bad_alloc();
 #ifdef __linux__
         if (large) madvise(memory, bytes, MADV_HUGEPAGE); // a wish; without it everything works, slower

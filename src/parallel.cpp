@@ -1,5 +1,8 @@
 #include "parallel.h"
 
+#include <exception>
+#include <mutex>
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <immintrin.h>
 #endif
@@ -99,9 +102,17 @@ void Team::run(const std::function<void(int)> &body) {
 
 void Team::for_each(std::int64_t count, const std::function<void(std::int64_t)> &body) {
     std::atomic<std::int64_t> next = 0;
+    std::exception_ptr error;
+    std::once_flag failed;
     run([&](int) {
-        for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(chunk);
+        try {
+            for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(chunk);
+        } catch (...) { // out of memory, say: nobody starts another chunk, and the caller hears of it
+            next.store(count);
+            std::call_once(failed, [&] { error = std::current_exception(); });
+        }
     });
+    if (error) std::rethrow_exception(error);
 }
 
 int Team::for_each(std::int64_t count, double work, const std::function<void(std::int64_t)> &body) {

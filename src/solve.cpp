@@ -48,8 +48,14 @@ class SharedObserver {
     explicit SharedObserver(const Observer &observer) : observer_(observer) {}
     bool operator()(const TracePoint &point) {
         const std::lock_guard guard(mutex_);
-        if (observer_ && !stop_ && !observer_(point)) stop_ = true;
+        if (!observer_ || stop_) return !stop_;
+        stop_ = true; // and stays so if it throws
+        stop_ = !observer_(point);
         return !stop_;
+    }
+    void stop() {
+        const std::lock_guard guard(mutex_);
+        stop_ = true;
     }
 
   private:
@@ -158,6 +164,7 @@ std::vector<OutputRun> run_outputs(const Presolved &presolved, std::span<const C
             }
         } catch (...) {
             next = outputs;
+            observer.stop();
             std::call_once(failed, [&] { error = std::current_exception(); });
         }
     });

@@ -303,7 +303,7 @@ TEST_F(OneVersusRest, StopsAllOutputsWhenTheObserverAsksInOne) {
     EXPECT_GT(result.worst().relative_gap, 1e-8);
 }
 
-TEST_F(OneVersusRest, IsTheSameSideBySide) {
+TEST_F(OneVersusRest, IsTheSameSideBySideOnThreads) {
     const Result alone = solve(problem_, Spdc{}, tolerance_of(1e-8));
     for (const int threads : {2, 3, 7}) {
         SolveContext context;

@@ -31,8 +31,13 @@ double newton_passes(const Problem &problem) {
     return (d <= n ? fewer_columns : fewer_rows) / (4 * entries);
 }
 
+/// As newton demands: a side of at most `largest`, the rows only where nearly all features are penalised.
+bool newton_takes(const Problem &problem, std::int64_t largest) {
+    return problem.dimension() <= largest || (problem.rows() <= largest && problem.free_coordinates().size() <= 500);
+}
+
 bool prefers_newton(const Problem &problem) {
-    if (std::min(problem.rows(), problem.dimension()) > 2000) return false;
+    if (!newton_takes(problem, 2000)) return false;
     // a loss with kinks takes some hundred iterations, and spdc_fast about twice the passes that text needs
     if (problem.loss().gamma() == 0 && passes_on_text(problem) < 20) return false;
     return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
@@ -73,7 +78,7 @@ std::vector<Choice> choose(const Problem &problem) {
     std::vector<Choice> choices;
     if (is_uniform) choices.push_back(is_logistic && passes_on_text(problem) > 60 ? hybrid : fast);
     if (is_smooth(problem.loss())) choices.push_back(newton_cg);
-    if (std::min(problem.rows(), problem.dimension()) <= 5000) choices.push_back(newton);
+    if (newton_takes(problem, 5000)) choices.push_back(newton);
     if (!is_uniform) choices.push_back(general);
     return choices;
 }

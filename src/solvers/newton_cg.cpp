@@ -366,7 +366,9 @@ void NewtonCgMethod::point(std::vector<double> &x, std::vector<double> &y) {
 // Sums over bins of h by exponent and four bits of fraction; whole bins are skipped, so that equal curvatures are treated alike.
 void skip_smallest(std::span<double> h, double share) {
     constexpr int dropped_bits = 48;
-    const auto bin = [](double v) { return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(v) >> dropped_bits); };
+    const auto bin = [](double v) {
+        return static_cast<std::size_t>(std::bit_cast<std::uint64_t>(std::fabs(v)) >> dropped_bits);
+    };
     std::vector<double> mass(std::size_t{1} << (63 - dropped_bits), 0.0);
     double total = 0;
     for (const double v : h) {

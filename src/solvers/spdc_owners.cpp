@@ -106,6 +106,7 @@ template <class L> class OwnersMethod final : public Method {
     double omega() const override { return rule_->omega(); }
     std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
     int threads() const override { return team_.size(); }
+    bool exhausted() const override { return full_ == 0; }
 
   private:
     /// What an owner adds up over a sweep, apart from the others'.
@@ -368,6 +369,7 @@ template <class L> void OwnersMethod<L>::regroup() {
 }
 
 template <class L> void OwnersMethod<L>::advance(double passes) {
+    if (batch_order_.empty()) return; // every row is empty and where it belongs
     const double n = static_cast<double>(n_);
     const double a_while = most_entries * n / std::max(1.0, static_cast<double>(problem_.nonzeros()));
     const double to_end = std::min(static_cast<double>(live_ - (walk_.visits - visits_at_start_)), a_while);
