@@ -15,7 +15,8 @@ using test::error_of;
 using test::read_file;
 using test::TempDir;
 
-const Trace points{{0, 0, 0, 0, 1.5, -infinity, infinity, infinity, 0}, {1, 2.5, 0.1, 0.05, 1, 0.5, 0.5, 0.5, 7, 12.5, "spdc_fast"}};
+const Trace points{{0, 0, 0, 0, 1.5, -infinity, infinity, infinity, 0},
+                   {1, 2.5, 0.1, 0.05, 1, 0.5, 0.5, 0.5, 7, 12.5, "spdc_fast"}};
 
 TEST(Trace, CsvHasAHeaderAndARowPerPoint) {
     const TempDir folder;
