@@ -65,7 +65,8 @@ void Progress::show(const TracePoint &point) {
                         point.primal, point.dual + 0.0, point.relative_gap, tolerance_, time_text(point.seconds));
     const double left = seconds_left(points_, tolerance_);
     if (left >= 0) text += fmt::format(", about {} left{}", time_text(left), outputs_ > 1 ? " of this output" : "");
-    std::fputs((is_terminal_ ? "\r" + fitted(text) + "\033[K" : text + "\n").c_str(), stderr);
+    fmt::print(stderr, "{}{}{}", is_terminal_ ? "\r" : "", is_terminal_ ? fitted(text) : text,
+               is_terminal_ ? "\033[K" : "\n");
     std::fflush(stderr);
     has_line_ = is_terminal_;
 }

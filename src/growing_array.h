@@ -33,7 +33,12 @@ template <class T> class GrowingArray {
         constexpr std::size_t least = (std::size_t{1} << 12) / sizeof(T),
                               most = std::numeric_limits<std::ptrdiff_t>::max() / sizeof(T);
         if (count > most - size_) throw std::bad_alloc();
-        set_capacity(std::min(most, std::max({least, size_ + count, capacity_ + capacity_ / 2, hoped_for})));
+        const std::size_t needed = std::min(most, std::max({least, size_ + count, capacity_ + capacity_ / 2}));
+        try {
+            set_capacity(std::min(most, std::max(needed, hoped_for)));
+        } catch (const std::bad_alloc &) { // a hope beyond the memory there is must not fail
+            set_capacity(needed);
+        }
     }
     T *free_space() noexcept { return data_.get() + size_; }
     std::size_t room() const noexcept { return capacity_ - size_; }

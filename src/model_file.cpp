@@ -67,7 +67,8 @@ class Writer {
 
 void write_labels(const Model &model, Writer &out) {
     std::string labels, weights;
-    for (const std::string &label : model.labels) labels += (labels.empty() ? "" : " ") + escaped(label);
+    for (const std::string &label : model.labels)
+        labels += fmt::format("{}{}", labels.empty() ? "" : " ", escaped(label));
     for (const auto &[label, weight] : model.class_weights) {
         weights += fmt::format("{}{}=", weights.empty() ? "" : " ", escaped(label));
         append_number(weights, weight);

@@ -126,9 +126,26 @@ int Team::for_each(std::int64_t count, double work, const std::function<void(std
 }
 
 void run_team(int count, const std::function<void(int)> &body) {
+    std::atomic<int> gate =
+        0; // 1: go; -1: go home, because not all could be started and the others would wait at a barrier
     std::vector<std::jthread> others;
     others.reserve(static_cast<std::size_t>(count));
-    for (int thread = 1; thread < count; ++thread) others.emplace_back([&body, thread] { body(thread); });
+    const auto open = [&](int way) {
+        gate = way;
+        gate.notify_all();
+    };
+    try {
+        for (int thread = 1; thread < count; ++thread) {
+            others.emplace_back([&, thread] {
+                gate.wait(0);
+                if (gate > 0) body(thread);
+            });
+        }
+    } catch (...) {
+        open(-1);
+        throw;
+    }
+    open(1);
     body(0);
 }
 

@@ -201,8 +201,10 @@ Columns group_columns(const ColumnList<Value> &columns, std::span<const double> 
         const std::size_t before = groups.size();
         found.of.push_back(groups.place(static_cast<std::int32_t>(j), hash_of(j), [&](std::int32_t first) {
             const bool same_factor = factors.empty() || factors[at(first)] == factors[j];
-            return may_merge(j) && same_factor &&
-                   columns[at(first)].entries == column.entries; // values: see copy_columns
+            const double r =
+                std::fabs(static_cast<double>(column.first) / static_cast<double>(columns[at(first)].first));
+            return may_merge(j) && same_factor && 1e-100 < r && r < 1e100 && // r^2 must be a number
+                   columns[at(first)].entries == column.entries;             // values: see copy_columns
         }));
         ++found.filled;
         if (groups.size() > before) found.entries += column.entries;

@@ -261,17 +261,9 @@ TEST(NewtonCg, UnscaledColumnsOfWideData) {
 }
 
 TEST(NewtonCg, ColumnsOfAllSizesDuplicateConstantAndEmpty) {
-    Random random(3);
     for (const std::string name : {"logistic", "squared_hinge", "smoothed_hinge"}) {
-        TinyData data;
-        for (int i = 0; i < 400; ++i) {
-            const double a = random.normal(), c = random.normal();
-            data.rows.push_back({1e3 * a, 1e-3 * c, 1e3 * a, 1, 0});
-            if (i % 50 == 0) data.rows.back() = {0, 0, 0, 0, 0};
-            data.targets.push_back(a + c + 0.5 * random.normal() > 1.5 ? 1 : -1); // one class is rare
-        }
         for (const Intercept intercept : all_intercepts) {
-            const Problem problem(as_dataset(data), make_loss(name), L2{1e-6}, with(intercept));
+            const Problem problem(as_dataset(columns_of_all_sizes()), make_loss(name), L2{1e-6}, with(intercept));
             const Result result = solve_by(problem, "newton_cg", 1e-6);
             EXPECT_TRUE(result.converged())
                 << name << " " << to_string(intercept) << " " << result.worst().relative_gap;

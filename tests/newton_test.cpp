@@ -236,18 +236,9 @@ TEST(Newton, SeveralLabels) {
 // --- hard data ---
 
 TEST(Newton, ColumnsOfAllSizesDuplicateConstantAndEmpty) {
-    Random random(3);
     for (const std::string name : {"logistic", "squared_hinge", "smoothed_hinge", "hinge"}) {
-        TinyData data;
-        for (int i = 0; i < 400; ++i) {
-            const double a = random.normal(), c = random.normal();
-            // one column a million times the other, its copy, a constant, an empty one
-            data.rows.push_back({1e3 * a, 1e-3 * c, 1e3 * a, 1, 0});
-            if (i % 50 == 0) data.rows.back() = {0, 0, 0, 0, 0};
-            data.targets.push_back(a + c + 0.5 * random.normal() > 1.5 ? 1 : -1); // one class is rare
-        }
         for (const Intercept intercept : all_intercepts) {
-            const Problem problem(as_dataset(data), make_loss(name), L2{1e-6},
+            const Problem problem(as_dataset(columns_of_all_sizes()), make_loss(name), L2{1e-6},
                                   ProblemOptions{.intercept = intercept, .penalty_factors = {}, .class_weights = {}});
             const Result result = solve_by(problem, "newton", 1e-6);
             EXPECT_TRUE(result.converged())

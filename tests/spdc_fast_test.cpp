@@ -40,32 +40,6 @@ class VisitingOrder {
     std::vector<std::int64_t> stored_;
 };
 
-/// Dual-extrapolated SPDC with theta = 1, as its equations stand: dense, eager, every coordinate every time.
-struct EagerTwin {
-    DenseProblem p;
-    double lambda, tau;
-    std::vector<double> x, y, u;
-
-    void visit(std::size_t i) {
-        const double n = static_cast<double>(p.n()), s = static_cast<double>(dot(p.a[i], x));
-        const double norm2 = p.omega[i] * static_cast<double>(dot(p.a[i], p.a[i]));
-        const double next = p.loss.dual_prox(s, y[i], 1 / (tau * norm2), p.b[i]);
-        const double move = p.omega[i] * (next - y[i]);
-        y[i] = next;
-        for (std::size_t j = 0; j < x.size(); ++j) {
-            u[j] += move / n * p.a[i][j];
-            x[j] = (x[j] - tau * (u[j] + move * p.a[i][j])) / (1 + lambda * tau);
-        }
-    }
-};
-
-double median_norm(const DenseProblem &p) {
-    std::vector<double> norms;
-    for (std::size_t i = 0; i < p.n(); ++i) norms.push_back(p.omega[i] * static_cast<double>(dot(p.a[i], p.a[i])));
-    std::nth_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2), norms.end());
-    return std::sqrt(norms[norms.size() / 2]);
-}
-
 Tiny full_rows(Task task) {
     Tiny tiny;
     tiny.rows = 30;
@@ -84,13 +58,9 @@ void expect_eager_twin(const Tiny &tiny, const AnyLoss &loss, double lambda, dou
                             : make_method(problem, SpdcFast{.omega = omega, .shrinking = false, .owners = {}}, context);
     const DenseProblem dense = dense_copy(problem);
     const double n = static_cast<double>(dense.n());
-    const double tau = is_sdca ? 1 / (lambda * n) : omega * std::sqrt(loss.gamma() / (lambda * n)) / median_norm(dense);
-    EagerTwin twin{dense,
-                   lambda,
-                   tau,
-                   std::vector<double>(dense.d()),
-                   std::vector<double>(dense.n()),
-                   std::vector<double>(dense.d())};
+    const double tau =
+        is_sdca ? 1 / (lambda * n) : omega * std::sqrt(loss.gamma() / (lambda * n)) / median_norm(problem);
+    EagerFast twin(dense, lambda, tau);
     VisitingOrder order(problem.rows(), tiny.columns >= 40, context.seed);
     for (int sweep = 0; sweep < 25; ++sweep) {
         for (const std::int64_t i : order.next_sweep()) twin.visit(at(i));
@@ -173,7 +143,7 @@ TEST(SpdcFast, AtTheLargestOmegaIsSdca) {
     const Problem problem(tiny_dataset(full_rows(Task::classification)), SmoothedHinge{}, L2{lambda});
     const double n = static_cast<double>(problem.rows());
     SpdcFast end;
-    end.omega = median_norm(dense_copy(problem)) / std::sqrt(lambda * n);
+    end.omega = median_norm(problem) / std::sqrt(lambda * n);
     end.shrinking = false;
     Sdca sdca;
     sdca.shrinking = false;

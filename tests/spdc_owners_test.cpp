@@ -80,41 +80,11 @@ class VisitingOrder {
     std::array<std::vector<std::int64_t>, 64> permutations_;
 };
 
-/// Dual-extrapolated SPDC with theta = 1, as its equations stand: dense, eager, one row after another.
-struct EagerTwin {
-    DenseProblem p;
-    double tau;
-    std::vector<double> lambda, x, y, u;
-
-    void visit(std::size_t i) {
-        const double n = static_cast<double>(p.n()), s = static_cast<double>(dot(p.a[i], x));
-        const double norm2 = p.omega[i] * static_cast<double>(dot(p.a[i], p.a[i]));
-        const double next = p.loss.dual_prox(s, y[i], 1 / (tau * norm2), p.b[i]);
-        const double move = p.omega[i] * (next - y[i]);
-        y[i] = next;
-        for (std::size_t j = 0; j < x.size(); ++j) {
-            u[j] += move / n * p.a[i][j];
-            x[j] = (x[j] - tau * (u[j] + move * p.a[i][j])) / (1 + lambda[j] * tau);
-        }
-    }
-};
-
-double median_norm(const Problem &problem) {
-    std::vector<double> norms = problem.squared_row_norms();
-    for (std::size_t i = 0; i < norms.size(); ++i) norms[i] *= problem.importance(static_cast<std::int64_t>(i));
-    std::nth_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2), norms.end());
-    return std::sqrt(norms[norms.size() / 2]);
-}
-
-EagerTwin eager_twin(const Problem &problem, double lambda, double omega) {
+EagerFast eager_twin(const Problem &problem, double lambda, double omega) {
     const double R = median_norm(problem), n = static_cast<double>(problem.rows());
     const bool is_free = problem.intercept() == Intercept::free;
     const double tau = omega * std::sqrt(problem.loss().gamma() / (lambda * n)) / R;
-    EagerTwin twin{dense_copy(problem, is_free ? R : 1), tau, {}, {}, {}, {}};
-    twin.lambda.assign(twin.p.d(), lambda);
-    twin.x.resize(twin.p.d());
-    twin.u.resize(twin.p.d());
-    twin.y.resize(twin.p.n());
+    EagerFast twin(dense_copy(problem, is_free ? R : 1), lambda, tau);
     if (is_free) {
         twin.lambda.back() = 0;
         twin.x.back() = best_shift(problem, std::vector<double>(twin.p.n(), 0.0)) / R;
@@ -137,7 +107,7 @@ TEST(SpdcOwnersThreads, EqualTheEagerTwinOneRowAfterAnother) {
                     context.threads = 2;
                     const auto method =
                         make_method(problem, SpdcFast{.omega = omega, .shrinking = false, .owners = 4}, context);
-                    EagerTwin twin = eager_twin(problem, lambda, omega);
+                    EagerFast twin = eager_twin(problem, lambda, omega);
                     VisitingOrder order(problem.rows(), context.seed);
                     for (int sweep = 0; sweep < 12; ++sweep) {
                         for (const std::int64_t i : order.next_sweep()) twin.visit(at(i));

@@ -21,6 +21,11 @@ void add_to(std::vector<double> &sum, const std::vector<double> &term) {
 
 } // namespace
 
+void RowSums::clear() {
+    loss = young = products = weight = largest = 0;
+    for (auto *array : {&gradient, &excess, &columns, &mixed, &tail}) std::fill(array->begin(), array->end(), 0.0);
+}
+
 void RowSums::add(const RowSums &other) {
     loss += other.loss;
     young += other.young;
@@ -193,10 +198,15 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
     const std::size_t parts = blocks < 16 ? 1 : std::clamp<std::size_t>(blocks / (small ? 4 : 16), 1, small ? 64 : 16);
     total = make_sums(with_hessian);
     std::atomic<std::size_t> next_part{0}, turn{0};
-    const auto body = [&](int) {
-        RowScratch scratch = make_scratch();
+    // made before the threads run: a lack of memory is the caller's to hear of
+    const std::size_t crew = parts == 1 ? 1 : static_cast<std::size_t>(team_.size());
+    std::vector<RowScratch> scratches(crew, make_scratch());
+    std::vector<RowSums> sums(crew, total);
+    const auto body = [&](int thread) {
+        RowScratch &scratch = scratches[at(thread)];
+        RowSums &own = sums[at(thread)];
         for (std::size_t part = next_part++; part < parts; part = next_part++) {
-            RowSums own = make_sums(with_hessian);
+            own.clear();
             for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) work(k, scratch, own);
             while (turn.load(std::memory_order_acquire) != part) std::this_thread::yield();
             total.add(own);

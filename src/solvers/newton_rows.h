@@ -29,6 +29,8 @@ struct RowSums {
     std::vector<double> gradient, excess;
     std::vector<double> columns, mixed, tail; // HessianParts
     void add(const RowSums &other);
+    /// All zero, of the same sizes.
+    void clear();
 };
 
 /// What a thread needs beside the rows.

@@ -152,18 +152,9 @@ void OwnerRows::split_batch(const Matrix &matrix, std::span<const std::int32_t> 
 void OwnerRows::dots(int owner, std::span<const std::int32_t> places, const ZU *zu, ZU *out) const noexcept {
     std::visit(
         [&](const auto &entries) {
-            const auto *const slots = entries.slots.data();
-            const auto *const values = entries.values.data();
             for (std::size_t k = 0; k < places.size(); ++k) {
                 const Piece p = piece(owner, places[k]);
-                ZU even{}, odd{};
-                std::int64_t q = p.begin;
-                for (; q + 1 < p.end; q += 2) {
-                    even += static_cast<double>(values[q]) * zu[slots[q]];
-                    odd += static_cast<double>(values[q + 1]) * zu[slots[q + 1]];
-                }
-                if (q < p.end) even += static_cast<double>(values[q]) * zu[slots[q]];
-                out[k] = even + odd;
+                out[k] = dot(entries.slots.data() + p.begin, entries.values.data() + p.begin, p.end - p.begin, zu);
             }
         },
         entries_);
@@ -172,12 +163,10 @@ void OwnerRows::dots(int owner, std::span<const std::int32_t> places, const ZU *
 void OwnerRows::add(int owner, std::span<const std::int32_t> places, const ZU *moves, ZU *zu) const noexcept {
     std::visit(
         [&](const auto &entries) {
-            const auto *const slots = entries.slots.data();
-            const auto *const values = entries.values.data();
             for (std::size_t k = 0; k < places.size(); ++k) {
                 const Piece p = piece(owner, places[k]);
-                const ZU move = moves[k];
-                for (std::int64_t q = p.begin; q < p.end; ++q) zu[slots[q]] += static_cast<double>(values[q]) * move;
+                spdc::add(moves[k], entries.slots.data() + p.begin, entries.values.data() + p.begin, p.end - p.begin,
+                          zu);
             }
         },
         entries_);

@@ -8,6 +8,7 @@
 #include "huge_pages.h"
 #include "parallel.h"
 #include "spdc/matrix.h"
+#include "spdc_fast.h"
 
 #include <cstdint>
 #include <span>
@@ -16,9 +17,6 @@
 #include <vector>
 
 namespace spdc {
-
-/// z and u of a feature, side by side: one vector operation for both.
-using ZU = double __attribute__((vector_size(16)));
 
 inline constexpr int batch_rows = 64;
 

@@ -146,8 +146,8 @@ template <class L, class Value> class FastMethod final : public Method {
     const double *b_ = nullptr;
     std::vector<double> norm2_, y_;
     DualState<L> dual_;
-    bool is_sdca_ = false;                          // for the whole run: then x = -u/lambda, and one vector is enough
-    std::vector<Pair, HugePageAllocator<Pair>> zu_; // otherwise
+    bool is_sdca_ = false;                      // for the whole run: then x = -u/lambda, and one vector is enough
+    std::vector<ZU, HugePageAllocator<ZU>> zu_; // otherwise
     std::vector<double, HugePageAllocator<double>> x_;
     double x0_ = 0, u0_ = 0; // the intercept, in units of its column
     double alpha_ = 1, beta_ = 0;
@@ -264,46 +264,11 @@ template <class L, class Value> void FastMethod<L, Value>::activate_all() {
     visited_since_full_ = 0;
 }
 
-/// The row's entries times x, in a few sums that do not wait for one another.
-template <class Value>
-double dot(const std::int32_t *columns, const Value *values, std::int64_t count, const double *x) noexcept {
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-    std::int64_t q = 0;
-    for (; q + 3 < count; q += 4) {
-        s0 += static_cast<double>(values[q]) * x[columns[q]];
-        s1 += static_cast<double>(values[q + 1]) * x[columns[q + 1]];
-        s2 += static_cast<double>(values[q + 2]) * x[columns[q + 2]];
-        s3 += static_cast<double>(values[q + 3]) * x[columns[q + 3]];
-    }
-    for (; q < count; ++q) s0 += static_cast<double>(values[q]) * x[columns[q]];
-    return (s0 + s1) + (s2 + s3);
-}
-
-/// The same for z and u at once.
-template <class Value>
-Pair dot(const std::int32_t *columns, const Value *values, std::int64_t count, const Pair *zu) noexcept {
-    double z0 = 0, z1 = 0, u0 = 0, u1 = 0;
-    std::int64_t q = 0;
-    for (; q + 1 < count; q += 2) {
-        const Pair &p0 = zu[columns[q]], &p1 = zu[columns[q + 1]];
-        const double a0 = static_cast<double>(values[q]), a1 = static_cast<double>(values[q + 1]);
-        z0 += a0 * p0.z;
-        u0 += a0 * p0.u;
-        z1 += a1 * p1.z;
-        u1 += a1 * p1.u;
-    }
-    if (q < count) {
-        z0 += static_cast<double>(values[q]) * zu[columns[q]].z;
-        u0 += static_cast<double>(values[q]) * zu[columns[q]].u;
-    }
-    return {z0 + z1, u0 + u1};
-}
-
 template <class L, class Value>
 template <bool is_sdca>
 void FastMethod<L, Value>::visit(std::size_t from, std::size_t to) noexcept {
     const std::int64_t *const offsets = rows_.offsets;
-    Pair *const zu = zu_.data();
+    ZU *const zu = zu_.data();
     double *const x = x_.data();
     const double inverse_n = 1 / static_cast<double>(n_);
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
@@ -321,8 +286,8 @@ void FastMethod<L, Value>::visit(std::size_t from, std::size_t to) noexcept {
         if constexpr (is_sdca) {
             s += dot(columns, values, count, x);
         } else {
-            const Pair product = dot(columns, values, count, zu);
-            s += alpha * product.z + beta * product.u;
+            const ZU product = dot(columns, values, count, zu);
+            s += alpha * product[0] + beta * product[1];
         }
         const double b = b_[i], y = y_[i], norm2 = norm2_[i];
         if (norm2 == 0) continue; // its dual is where it belongs from the start
@@ -348,12 +313,7 @@ void FastMethod<L, Value>::visit(std::size_t from, std::size_t to) noexcept {
         } else {
             // alpha z + beta u must grow by -rho tau (extrapolated delta) a, of which beta u already has its part
             const double to_z = -move / alpha * (rho_ * tau_ * extrapolate_ + beta * inverse_n);
-            for (std::int64_t q = 0; q < count; ++q) {
-                Pair &pair = zu[columns[q]];
-                const double a = static_cast<double>(values[q]);
-                pair.z += to_z * a;
-                pair.u += to_u * a;
-            }
+            add(ZU{to_z, to_u}, columns, values, count, zu);
         }
     }
     if constexpr (!is_sdca) alpha_ = alpha, beta_ = beta;
@@ -369,7 +329,7 @@ void FastMethod<L, Value>::watch(std::size_t i, double s, double y, double b, do
 }
 
 template <class L, class Value> void FastMethod<L, Value>::rebase() noexcept {
-    for (Pair &pair : zu_) pair.z = alpha_ * pair.z + beta_ * pair.u;
+    for (ZU &zu : zu_) zu[0] = alpha_ * zu[0] + beta_ * zu[1];
     alpha_ = 1;
     beta_ = 0;
 }
@@ -377,8 +337,8 @@ template <class L, class Value> void FastMethod<L, Value>::rebase() noexcept {
 /// g(x) + g*(-u) + <u, x> = (lambda/2) |x + u/lambda|^2
 template <class L, class Value> double FastMethod<L, Value>::quadratic_gap() const noexcept {
     double sum = 0;
-    for (const Pair &pair : zu_) {
-        const double away = alpha_ * pair.z + (beta_ + 1 / lambda_) * pair.u;
+    for (const ZU &zu : zu_) {
+        const double away = alpha_ * zu[0] + (beta_ + 1 / lambda_) * zu[1];
         sum += away * away;
     }
     return 0.5 * lambda_ * sum;
@@ -402,7 +362,7 @@ template <class L, class Value> void FastMethod<L, Value>::advance(double passes
 template <class L, class Value> void FastMethod<L, Value>::point(std::vector<double> &x, std::vector<double> &y) {
     x.resize(at(problem_.dimension()));
     std::copy(x_.begin(), x_.end(), x.begin());
-    for (std::size_t j = 0; j < zu_.size(); ++j) x[j] = alpha_ * zu_[j].z + beta_ * zu_[j].u;
+    for (std::size_t j = 0; j < zu_.size(); ++j) x[j] = alpha_ * zu_[j][0] + beta_ * zu_[j][1];
     if (column_ != 0) x.back() = x0_ * column_;
     y.resize(y_.size());
     for (std::size_t p = 0; p < y_.size(); ++p) y[rows_.row_at(p)] = y_[p];

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 namespace spdc::tests {
@@ -366,6 +367,35 @@ inline double second_moment_rate(const Rows &a, double lambda, double gamma, dou
         moves.push_back(detail::iteration_matrix(a, k, lambda, gamma, {.tau = tau, .sigma = sigma, .theta = theta}));
     }
     return detail::spectral_radius(detail::second_moment_matrix(moves));
+}
+
+/// spdc_fast as its equations stand: dual-extrapolated SPDC with theta = 1, dense, every coordinate every time, from zero.
+struct EagerFast {
+    DenseProblem p;
+    double tau;
+    std::vector<double> lambda, x, y, u;
+
+    EagerFast(DenseProblem problem, double l2, double step)
+        : p(std::move(problem)), tau(step), lambda(p.d(), l2), x(p.d()), y(p.n()), u(p.d()) {}
+    void visit(std::size_t i) {
+        const double n = static_cast<double>(p.n()), s = static_cast<double>(dot(p.a[i], x));
+        const double norm2 = p.omega[i] * static_cast<double>(dot(p.a[i], p.a[i]));
+        const double next = p.loss.dual_prox(s, y[i], 1 / (tau * norm2), p.b[i]);
+        const double move = p.omega[i] * (next - y[i]);
+        y[i] = next;
+        for (std::size_t j = 0; j < x.size(); ++j) {
+            u[j] += move / n * p.a[i][j];
+            x[j] = (x[j] - tau * (u[j] + move * p.a[i][j])) / (1 + lambda[j] * tau);
+        }
+    }
+};
+
+/// R of spdc_fast: the median norm of the rows sqrt(omega) a, none of them empty.
+inline double median_norm(const Problem &problem) {
+    std::vector<double> norms = problem.squared_row_norms();
+    for (std::size_t i = 0; i < norms.size(); ++i) norms[i] *= problem.importance(static_cast<std::int64_t>(i));
+    std::nth_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2), norms.end());
+    return std::sqrt(norms[norms.size() / 2]);
 }
 
 } // namespace spdc::tests

@@ -206,4 +206,17 @@ inline std::vector<KnownAnswer> known_answers() {
     return answers;
 }
 
+/// One column a million times the other, its copy, a constant, an empty one; some empty rows; one class is rare.
+inline TinyData columns_of_all_sizes() {
+    Random random(3);
+    TinyData data;
+    for (int i = 0; i < 400; ++i) {
+        const double a = random.normal(), c = random.normal();
+        data.rows.push_back({1e3 * a, 1e-3 * c, 1e3 * a, 1, 0});
+        if (i % 50 == 0) data.rows.back() = {0, 0, 0, 0, 0};
+        data.targets.push_back(a + c + 0.5 * random.normal() > 1.5 ? 1 : -1);
+    }
+    return data;
+}
+
 } // namespace spdc::tests
