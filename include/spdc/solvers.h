@@ -203,6 +203,7 @@ struct SolveContext {
     std::uint64_t seed = 1;
     int threads = 1;
     Presolve presolve = Presolve::automatic;
+    bool full_trace = false; // certify on schedule, even where a method's own guess of its gap says that it is too early
 };
 
 /// Solves the problem. Throws Error when the call is wrong; a run that ends badly is a Result that says so.
