@@ -17,6 +17,7 @@ import math
 import os
 import pathlib
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -76,6 +77,7 @@ class Figure:
         self.solvers = declared["solvers"]
         self.claims = declared.get("claims", [])
         self.axes = declared.get("axes", {})
+        self.predicted = declared.get("predicted", {})
 
     def cells(self):
         """The grid without the solvers, as dictionaries axis -> value."""
@@ -113,9 +115,8 @@ class Curve:
 
 
 def fill(text, cell):
-    for axis, value in cell.items():
-        text = text.replace("{%s}" % axis, str(value))
-    return text
+    """{axis}, or an expression of axes: {0.3*eps}."""
+    return re.sub(r"\{([^}]*)\}", lambda found: f"{eval(found[1], {}, dict(cell))}", text)
 
 
 def slug(text):
@@ -191,6 +192,7 @@ def command(curve, data, traces):
     options = {"threads": "1", **curve.options}
     if "l2" in curve.cell:
         options["l2"] = str(curve.cell["l2"])
+    options.pop("data", None)
     return line + [word for key, value in options.items() for word in (f"--{key}", value)]
 
 
@@ -250,7 +252,6 @@ def run_all(options):
             if data is None:
                 missing.add(source)
                 continue
-            curve.options.pop("data", None)
             waiting.append((curve, data))
     for source in sorted(missing):
         print(f"no data for {source}: give their folder", file=sys.stderr)
