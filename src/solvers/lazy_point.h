@@ -18,7 +18,7 @@ namespace spdc {
 class LazyPoint {
   public:
     LazyPoint(const Problem &problem, const Constants &constants, double tau)
-        : problem_(problem), tau_(tau), column_(constants.column), d_(constants.d),
+        : tau_(tau), column_(constants.column), d_(constants.d),
           step_(make_step(problem.regularizer(), problem.penalty_factors(), tau, 0)),
           w_(static_cast<std::size_t>(problem.dimension())) {
         if (column_ == 0) return;
@@ -98,7 +98,6 @@ class LazyPoint {
         c.time = t_;
     }
 
-    const Problem &problem_;
     double tau_, column_;
     std::int64_t d_;
     AnyStep step_;

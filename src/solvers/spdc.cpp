@@ -111,6 +111,7 @@ void SpdcMethod::start_at_gradients() {
     std::vector<double> u(w_.size());
     problem_.combine(y_, u);
     for (std::size_t j = 0; j < u.size(); ++j) w_[j].u = u[j]; // a penalised intercept's column is 1
+    visits_ = n_;
 }
 
 // Where Assumption 1 fails, the theorems leave the ratio gamma/lambda of the steps open. With lambda known, gamma = 0.05 R
