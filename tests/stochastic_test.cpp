@@ -1,5 +1,5 @@
-// The stochastic methods: each equals its dense twin iterate for iterate, costs the non-zeros, reaches what spdc reaches, and keeps the
-// rate that its theorem claims.
+// The stochastic methods: each equals its dense twin iterate for iterate, costs the non-zeros, reaches what spdc reaches, and
+// keeps the rate that its theorem claims.
 #include "support/problems.h"
 #include "support/stochastic_twins.h"
 

@@ -2,9 +2,9 @@
 //
 //     x <- prox_{tau g}( x - tau (u + s a_k) ),     u <- u + r a_k
 //
-// Coordinates outside row k see x_j <- prox_{tau g_j}(x_j - tau u_j) with u_j at rest, and have a closed form for many of these
-// (section 6 and appendix D of the paper); they are brought up to date when a row needs them. Every primal method is a choice of s
-// and r.
+// Coordinates outside row k see x_j <- prox_{tau g_j}(x_j - tau u_j) with u_j at rest, and have a closed form for many of
+// these (section 6 and appendix D of the paper); they are brought up to date when a row needs them. Every primal method is a
+// choice of s and r.
 #pragma once
 
 #include "huge_pages.h"

@@ -1,4 +1,5 @@
-// Slow and obvious twins of the stochastic methods: dense, every coordinate every time, sums from scratch, from the papers' own forms.
+// Slow and obvious twins of the stochastic methods: dense, every coordinate every time, sums from scratch, from the papers'
+// own forms.
 #pragma once
 
 #include "solvers/stochastic.h"
