@@ -23,7 +23,7 @@ namespace {
 
 class GradientTable final : public StochasticMethod {
   public:
-    /// `step` is tau in units of 1/L; `weight` is what a row's new gradient counts in the step: 1 (SAGA) or 1/n (SAG).
+    /// `step` is tau in units of 1/L.
     GradientTable(const Problem &problem, double step, bool is_sag, const SolveContext &context)
         : StochasticMethod(problem), weight_(is_sag ? 1 / constants_.rows : 1.0),
           rows_(Sampling::uniform, constants_.n, context.seed),
@@ -56,7 +56,7 @@ class GradientTable final : public StochasticMethod {
         touched_ += row.size();
     }
 
-    double weight_;
+    double weight_; // of a row's new gradient in the step
     RowStream rows_;
     LazyPoint w_;
     std::vector<double> y_;
