@@ -11,7 +11,7 @@ namespace {
 
 /// 6 (1 + sqrt(kappa/n)/2): the passes that spdc_fast needs on text to a gap of 1e-6.
 double passes_on_text(const Problem &problem) {
-    const std::vector<double> norms = problem.squared_row_norms();
+    const std::span<const double> norms = problem.squared_row_norms();
     double mean = 0;
     for (const double norm : norms) mean += norm / static_cast<double>(norms.size());
     const double gamma = problem.loss().gamma() > 0 ? problem.loss().gamma() : 0.1;
