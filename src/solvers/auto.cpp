@@ -50,7 +50,7 @@ bool prefers_newton(const Problem &problem) {
 double predicted_passes(const Problem &problem) {
     const double text = passes_on_text(problem);
     const std::int64_t n = problem.rows(), d = problem.features();
-    if (n > d) return std::min(8 * text, 1e4);
+    if (n > d) return std::min(3 * text, 1e4);
     if (problem.loss().task() == Task::regression && d <= 4 * n) return std::min(3 * text, 1e4);
     return std::min(text, 60.0);
 }

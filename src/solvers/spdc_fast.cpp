@@ -58,7 +58,9 @@ template <class Values> struct RandomRows {
     }
     void prefetch(std::size_t place) const noexcept {
         __builtin_prefetch(columns + offsets[place]);
-        if constexpr (!is_same) __builtin_prefetch(values_ + offsets[place]);
+        if constexpr (is_same) return;
+        __builtin_prefetch(values_ + offsets[place]);
+        if constexpr (sizeof(Value) > sizeof *columns) __builtin_prefetch(values_ + offsets[place] + 8);
     }
 
   private:
@@ -278,7 +280,15 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
     const double inverse_n = 1 / static_cast<double>(n_);
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
     for (std::size_t k = from; k < to; ++k) {
-        if (k + 4 < visiting_.size()) rows_.prefetch(at(visiting_[k + 4]));
+        if (k + 12 < visiting_.size()) { // the row's numbers, then its entries
+            const std::size_t later = at(visiting_[k + 12]);
+            __builtin_prefetch(offsets + later);
+            __builtin_prefetch(b_ + later);
+            __builtin_prefetch(&y_[later], 1);
+            __builtin_prefetch(&norm2_[later]);
+            dual_.prefetch(later);
+            rows_.prefetch(at(visiting_[k + 6]));
+        }
         const auto i = at(visiting_[k]);
         const std::int32_t *const columns = rows_.columns + offsets[i];
         const Values values = rows_.values(i);

@@ -139,6 +139,7 @@ concept HasBoundedDual = requires(const L loss, double v) {
 template <class L> struct DualState {
     explicit DualState(std::size_t) {}
     double logit(std::size_t) const noexcept { return 0; }
+    void prefetch(std::size_t) const noexcept {}
     void keep_logit(std::size_t, double) noexcept {}
     static double step_from(double &, const L &loss, double s, double y, double sigma, double b) noexcept {
         return loss.dual_prox(s, y, sigma, b);
@@ -152,6 +153,7 @@ template <> struct DualState<Logistic> {
     std::vector<double> t;                                  // logit of p = -b y
     explicit DualState(std::size_t rows) : t(rows, -4.6) {} // of p = 0.01, though y starts at 0
     double logit(std::size_t i) const noexcept { return t[i]; }
+    void prefetch(std::size_t i) const noexcept { __builtin_prefetch(&t[i], 1); }
     void keep_logit(std::size_t i, double value) noexcept { t[i] = value; }
     double step(const Logistic &loss, std::size_t i, double s, double y, double sigma, double b) noexcept {
         return step_from(t[i], loss, s, y, sigma, b);
