@@ -67,7 +67,8 @@ SpdcMethod::SpdcMethod(const Problem &problem, const Spdc &options, const SolveC
     if (m_ > n_) {
         fail(ErrorKind::invalid_argument, fmt::format("batch-size = {}: the data have only {} rows", m_, n_));
     }
-    norms_ = problem.squared_row_norms();
+    const auto squared_norms = problem.squared_row_norms();
+    norms_.assign(squared_norms.begin(), squared_norms.end());
     if (problem.intercept() == Intercept::penalized) column_ = 1;
     if (problem.intercept() == Intercept::free) {
         std::vector<double> sorted = norms_;
