@@ -105,8 +105,9 @@ bool Driver::may_go_on(const Method &method) const {
 
 void Driver::record(double passes, double omega) {
     const Certificate &now = certifier_.certificate();
-    trace_.push_back({output_, passes, clock_.seconds(), clock_.seconds() - outcome_.seconds_certifying, now.primal,
-                      now.dual, now.gap, now.relative_gap,
+    const double seconds = clock_.seconds(); // read once: the thread may be put off between two readings
+    trace_.push_back({output_, passes, seconds, seconds - outcome_.seconds_certifying, now.primal, now.dual, now.gap,
+                      now.relative_gap,
                       count_nonzeros(certifier_.x().first(static_cast<std::size_t>(problem_.features()))), omega,
                       solver_});
 }

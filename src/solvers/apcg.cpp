@@ -1,20 +1,21 @@
 // APCG: the accelerated proximal coordinate gradient method on the dual.
 //
-// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), phi 1/gamma-smooth, g lambda-strongly convex; the dual is
-// -D(y) = (1/n) sum_i omega_i phi*(y_i) + g*(-A'y/n). Lin, Lu and Xiao, "An accelerated proximal coordinate gradient method and its application to
-// regularized empirical risk minimization" (2014), section 5: the dual's strong convexity, gamma, is moved from phi* to the smooth part, whose
-// coordinates then have Lipschitz constants in the ratio 1/mu to gamma, mu = lambda gamma n/(R^2 + lambda gamma n).
-// In the form of their algorithm for sparse data, with alpha = sqrt(mu)/n, rho = (1 - alpha)/(1 + alpha) and dual points
-// y = rho^{t+1} U + V (where the gradient is taken), rho^t U + V (the iterate) and V - rho^{t+1} U (the prox's centre):
+// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), phi 1/gamma-smooth, g lambda-strongly convex. Lin, Lu and Xiao, "An
+// accelerated proximal coordinate gradient method and its application to regularized empirical risk minimization" (2014),
+// algorithm 2 on -D(y) = (1/n) sum_i omega_i phi*(y_i) + g*(-A'y/n), in the form for sparse data of their section 5. The
+// strong convexity gamma moves from phi* to the smooth part, whose coordinates then have the Lipschitz constant
+// gamma/(n mu), mu = lambda gamma n/(R^2 + lambda gamma n). With alpha = sqrt(mu)/n and rho = (1 - alpha)/(1 + alpha) the
+// dual points are rho^t U + V (the iterate), y = rho^{t+1} U + V (where the gradient is taken) and V - rho^{t+1} U (the
+// centre of the proximal step):
 //
-//   k uniform;   s = <a_k, x>, x the primal point of y;   h = the move of coordinate k by the prox of phi* - gamma/2 ^2 from the centre
-//   U_k <- U_k - (1 - n alpha) h / (2 rho^{t+1}),   V_k <- V_k + (1 + n alpha) h / 2,   and p, q = A'U/n, A'V/n alike
+//   k uniform;   s = <a_k, x>, x the primal point of y;   h = the proximal step of phi* - (gamma/2) b^2 in coordinate k
+//   U_k <- U_k - (1 - n alpha) h / (2 rho^{t+1}),   V_k <- V_k + (1 + n alpha) h / 2,   p = A'U/n and q = A'V/n follow
 //
 // Cost of a step: the non-zeros of its row, read twice. rho^t is folded into U and p before it gets small.
 //
-// What differs: all coordinates have the Lipschitz constant of the longest row, with which the prox of phi* - gamma/2 ^2 is one of phi* (a short
-// row's own constant may make it none). The primal proximal gradient step at the end is left to the certificate, which tries the points
-// that x and y imply.
+// What differs: all coordinates have the Lipschitz constant of the longest row, with which the step of phi* - (gamma/2) b^2
+// is one of phi* (a short row's own constant may not allow that). The primal proximal gradient step at the end is left to
+// the certificate, which tries the points that x and y imply.
 #include "dual_ascent.h"
 #include "methods.h"
 

@@ -1,7 +1,8 @@
 // Accelerated proximal SDCA: an accelerated proximal point method whose subproblems SDCA solves.
 //
-// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), phi 1/gamma-smooth, g lambda-strongly convex. Shalev-Shwartz and Zhang,
-// "Accelerated proximal stochastic dual coordinate ascent for regularized loss minimization" (2014), procedure Accelerated Prox-SDCA:
+// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), phi 1/gamma-smooth, g lambda-strongly convex. Shalev-Shwartz and
+// Zhang, "Accelerated proximal stochastic dual coordinate ascent for regularized loss minimization" (2014), procedure
+// Accelerated Prox-SDCA:
 //
 //   kappa = R^2/(gamma n) - lambda,  mu = lambda/2,  rho = mu + kappa,  eta = sqrt(mu/rho),  beta = (1 - eta)/(1 + eta)
 //   c = x_0 = 0,  xi = (1 + eta^-2)(P(0) - D(0));  outer iterations t = 1, 2, ...:
@@ -10,10 +11,10 @@
 //
 // Cost: a visit of a row costs its non-zeros (dual_ascent.h), an outer iteration all features once.
 //
-// What differs. The reference asks for 10 lambda gamma n <= R^2; above that kappa would be small or negative and plain SDCA is as fast by the
-// same theory, so kappa = 0 and there is no outer loop. The inner gap is not computed but estimated over each pass from the rows as they
-// are visited: with uniform sampling the mean of their Fenchel-Young terms is unbiased for the gap's average over the pass. It saves a pass
-// over the data per test. Rows are permuted by default.
+// What differs. The reference asks for 10 lambda gamma n <= R^2; above that kappa would be small or negative and plain SDCA
+// is as fast by the same theory, so kappa = 0 and there is no outer loop. The inner gap is not computed but estimated over
+// each pass from the rows as they are visited: with uniform sampling the mean of their Fenchel-Young terms is unbiased for
+// the gap's average over the pass. It saves a pass over the data per test. Rows are permuted by default.
 #include "dual_ascent.h"
 #include "methods.h"
 

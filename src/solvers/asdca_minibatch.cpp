@@ -1,15 +1,17 @@
 // Accelerated mini-batch SDCA.
 //
-// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), phi 1/gamma-smooth, g lambda-strongly convex. Shalev-Shwartz and Zhang, "Accelerated
-// mini-batch stochastic dual coordinate ascent" (2013), procedure of figure 1. With u = (1/n) sum_i omega_i y_i a_i and w = argmax_x -u'x - g(x):
+// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), phi 1/gamma-smooth, g lambda-strongly convex. Shalev-Shwartz and
+// Zhang, "Accelerated mini-batch stochastic dual coordinate ascent" (2013), procedure of figure 1. With u = (1/n) sum_i
+// omega_i y_i a_i and w = argmax_x -u'x - g(x):
 //
-//   z <- (1 - theta) x + theta w;   m rows K drawn uniformly:   y_k <- (1 - theta) y_k + theta phi'(a_k'z) for k in K, u and w follow
-//   x <- (1 - theta) x + theta w
+//   z <- (1 - theta) x + theta w;   K: m rows drawn uniformly
+//   y_k <- (1 - theta) y_k + theta phi'(a_k'z) for k in K, u and w follow;   x <- (1 - theta) x + theta w
 //
 //   theta = (1/4) min{ 1, sqrt(s/m), s, s^(2/3) m^(-1/3) },   s = lambda gamma n/R^2
 //
-// which takes O(1/theta) passes. Batches up to max(s, 1/s) cost no passes; the largest such is the default m. Cost of an iteration: the
-// non-zeros of its rows, read three times; x moves towards w in closed form where no row of the batch has an entry.
+// which takes O(1/theta) passes. Batches up to max(s, 1/s) cost no passes; the largest such is the default m. Cost of an
+// iteration: the non-zeros of its rows, read three times; x moves towards w in closed form where no row of the batch has an
+// entry.
 //
 // What differs: R need not be 1, and a feature that several rows share is moved once, after all of them.
 #include "dual_ascent.h"
@@ -18,7 +20,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 namespace spdc {
 
@@ -75,8 +76,8 @@ class AsdcaMinibatchMethod final : public StochasticMethod {
         sampler_.draw(batch_);
         for (std::size_t q = 0; q < batch_.size(); ++q) moves_[q] = update_dual(matrix.row(batch_[q]), batch_[q]);
         for (std::size_t q = 0; q < batch_.size(); ++q) {
-            if (moves_[q] != 0)
-                each_entry(matrix.row(batch_[q]), [&](Coordinate &c, std::int64_t, double a) { c.u += moves_[q] * a; });
+            if (moves_[q] == 0) continue;
+            each_entry(matrix.row(batch_[q]), [&](Coordinate &c, std::int64_t, double a) { c.u += moves_[q] * a; });
         }
         ++t_;
         for (std::size_t q = 0; q < batch_.size(); ++q) {

@@ -1,10 +1,13 @@
-// Proximal SDCA on (1/n) sum_i omega_i phi(a_i'x) + g(x) + (kappa/2)|x - c|^2, the kernel of sdca (kappa = 0) and of asdca's inner loop.
+// Proximal SDCA on (1/n) sum_i omega_i phi(a_i'x) + g(x) + (kappa/2)|x - c|^2, the kernel of sdca (kappa = 0) and of asdca's
+// inner loop.
 //
-// Shalev-Shwartz and Zhang, "Accelerated proximal stochastic dual coordinate ascent for regularized loss minimization" (2014), procedure
-// Prox-SDCA with option I, the exact step of a bound on the dual. Only v = kappa c - u is kept, u = (1/n) sum_i omega_i y_i a_i: a row
-// asks for the x_j = argmax_x v_j x - g_j(x) - (kappa/2) x^2 of its non-zeros, so nothing is ever behind.
+// Shalev-Shwartz and Zhang, "Accelerated proximal stochastic dual coordinate ascent for regularized loss minimization"
+// (2014), procedure Prox-SDCA with option I, the exact step of a bound on the dual. Only v = kappa c - u is kept, u = (1/n)
+// sum_i omega_i y_i a_i: a row asks for the x_j = argmax_x v_j x - g_j(x) - (kappa/2) x^2 of its non-zeros, so nothing is
+// ever behind.
 //
-//   s = <a_k, x>;   y_k <- argmax_b  b s - phi*(b) - (omega_k |a_k|^2 / (2 (lambda + kappa) n)) (b - y_k)^2;   v <- v - (omega_k delta/n) a_k
+//   s = <a_k, x>;   y_k <- argmax_b  b s - phi*(b) - (omega_k |a_k|^2 / (2 (lambda + kappa) n)) (b - y_k)^2,   delta its move
+//   v <- v - (omega_k delta/n) a_k
 #pragma once
 
 #include "huge_pages.h"

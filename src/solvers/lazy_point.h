@@ -2,9 +2,9 @@
 //
 //     x <- prox_{tau g}( x - tau (u + s a_k) ),     u <- u + r a_k
 //
-// Coordinates outside row k see x_j <- prox_{tau g_j}(x_j - tau u_j) with u_j at rest, and have a closed form for many of these
-// (section 6 and appendix D of the paper); they are brought up to date when a row needs them. Every primal method is a choice of s
-// and r.
+// Coordinates outside row k see x_j <- prox_{tau g_j}(x_j - tau u_j) with u_j at rest, and have a closed form for many of
+// these (section 6 and appendix D of the paper); they are brought up to date when a row needs them. Every primal method is a
+// choice of s and r.
 #pragma once
 
 #include "huge_pages.h"
@@ -18,7 +18,7 @@ namespace spdc {
 class LazyPoint {
   public:
     LazyPoint(const Problem &problem, const Constants &constants, double tau)
-        : problem_(problem), tau_(tau), column_(constants.column), d_(constants.d),
+        : tau_(tau), column_(constants.column), d_(constants.d),
           step_(make_step(problem.regularizer(), problem.penalty_factors(), tau, 0)),
           w_(static_cast<std::size_t>(problem.dimension())) {
         if (column_ == 0) return;
@@ -98,7 +98,6 @@ class LazyPoint {
         c.time = t_;
     }
 
-    const Problem &problem_;
     double tau_, column_;
     std::int64_t d_;
     AnyStep step_;

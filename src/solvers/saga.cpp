@@ -1,18 +1,19 @@
 // SAG and SAGA: stochastic gradients with a table of the last gradient of every row.
 //
-// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), phi 1/gamma-smooth. The gradient of a row is a multiple of the row, so the
-// table is one number y_i per row, and u = (1/n) sum_i omega_i y_i a_i its mean. One step on a row k drawn uniformly:
+// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), phi 1/gamma-smooth. The gradient of a row is a multiple of the row,
+// so the table is one number y_i per row, and u = (1/n) sum_i omega_i y_i a_i its mean. One step on a row k drawn uniformly:
 //
 //   delta = omega_k (phi'(a_k'x) - y_k);   y_k <- phi'(a_k'x)
 //   x <- prox_{tau g}( x - tau (u + delta a_k) )         SAGA: Defazio, Bach and Lacoste-Julien (2014), equations (1) and (2)
 //   x <- prox_{tau g}( x - tau (u + (delta/n) a_k) )     SAG: Schmidt, Le Roux and Bach (2017), algorithm 1
 //   u <- u + (delta/n) a_k
 //
-// Step: tau = 1/(3L) for SAGA, 1/(16L) for SAG, as their theorems have it, L = max_i omega_i |a_i|^2/gamma. Cost of a step: the non-zeros
-// of its row (lazy_point.h). y starts at 0, which is the table of gradients of a model that fits.
+// Step: tau = 1/(3L) for SAGA, 1/(16L) for SAG, as their theorems have it, L = max_i omega_i |a_i|^2/gamma. Cost of a step:
+// the non-zeros of its row (lazy_point.h). y starts at 0, which is the table of gradients of a model that fits.
 //
-// What differs: SAG is stated for smooth objectives with l2 inside the gradient; here the penalty is in the proximal map, as in SAGA, which
-// also takes l1 and bounds. Schmidt et al. also divide by the rows seen so far instead of n, and search for L; we do neither.
+// What differs: SAG is stated for smooth objectives with l2 inside the gradient; here the penalty is in the proximal map, as
+// in SAGA, which also takes l1 and bounds. Schmidt et al. also divide by the rows seen so far instead of n, and search for L;
+// we do neither.
 #include "lazy_point.h"
 #include "methods.h"
 
@@ -22,7 +23,7 @@ namespace {
 
 class GradientTable final : public StochasticMethod {
   public:
-    /// `step` is tau in units of 1/L; `weight` is what a row's new gradient counts in the step: 1 (SAGA) or 1/n (SAG).
+    /// `step` is tau in units of 1/L.
     GradientTable(const Problem &problem, double step, bool is_sag, const SolveContext &context)
         : StochasticMethod(problem), weight_(is_sag ? 1 / constants_.rows : 1.0),
           rows_(Sampling::uniform, constants_.n, context.seed),
@@ -55,7 +56,7 @@ class GradientTable final : public StochasticMethod {
         touched_ += row.size();
     }
 
-    double weight_;
+    double weight_; // of a row's new gradient in the step
     RowStream rows_;
     LazyPoint w_;
     std::vector<double> y_;

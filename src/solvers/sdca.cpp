@@ -1,12 +1,13 @@
 // Proximal SDCA for every strongly convex penalty, rows uniform or permuted.
 //
-// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), g strongly convex: l2, elastic net, both on bounds. Shalev-Shwartz and Zhang,
-// "Stochastic dual coordinate ascent methods for regularized loss minimization" (2013) and, for general g, "Accelerated proximal
-// stochastic dual coordinate ascent" (2014), procedure Prox-SDCA, option I: dual_ascent.h has the step. No step size to choose. Cost of a
-// step: the non-zeros of its row, read twice. Losses with kinks are taken, too; their rate is 1/t.
+// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), g strongly convex: l2, elastic net, both on bounds. Shalev-Shwartz
+// and Zhang, "Stochastic dual coordinate ascent methods for regularized loss minimization" (2013) and, for general g,
+// "Accelerated proximal stochastic dual coordinate ascent" (2014), procedure Prox-SDCA, option I: dual_ascent.h has the step.
+// No step size to choose. Cost of a step: the non-zeros of its row, read twice. Losses with kinks are taken, too; their rate
+// is 1/t.
 //
-// What differs: a plain l2 penalty with permuted rows goes to spdc_fast.cpp, which runs the same steps with a kernel of its own,
-// shrinking, threads and free intercepts.
+// What differs: a plain l2 penalty with permuted rows goes to spdc_fast.cpp, which runs the same steps with a kernel of its
+// own, shrinking, threads and free intercepts.
 #include "dual_ascent.h"
 #include "methods.h"
 

@@ -1,20 +1,21 @@
 // SDCA-ADMM: dual coordinate ascent by blocks inside the alternating direction method of multipliers.
 //
-// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), phi 1/gamma-smooth, g lambda-strongly convex. Suzuki, "Stochastic dual coordinate
-// ascent with alternating direction method of multipliers" (2014), algorithm 1, with B = I and gamma = 1/n in his letters. The dual,
-// min (1/n) sum_i omega_i phi*(y_i) + g*(v) with u + v = 0 for u = (1/n) sum_i omega_i y_i a_i, has x as its multiplier. Rows are dealt once
-// into K blocks; one block I is drawn per iteration:
+// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + g(x), phi 1/gamma-smooth, g lambda-strongly convex. Suzuki, "Stochastic
+// dual coordinate ascent with alternating direction method of multipliers" (2014), algorithm 1, with B = I and gamma = 1/n in
+// his letters. The dual, min (1/n) sum_i omega_i phi*(y_i) + g*(v) with u + v = 0 for u = (1/n) sum_i omega_i y_i a_i, has x
+// as its multiplier. Rows are dealt once into K blocks; one block I is drawn per iteration:
 //
 //   v   <- argmin_v  g*(v) - x'v + (rho/2)|u + v|^2
 //   y_I <- argmin    (1/n) sum_I omega_i phi*(y_i) - x'u + (rho/2)|u + v|^2 + (1/2)|y_I - old|^2_G,   u follows
 //   x   <- x - rho (r - (1 - 1/K) r_old),   r = u + v
 //
-// By Moreau's identity rho (u_old + v) = x - xhat with xhat = prox_{rho g}(x - rho u_old), so v is never formed; with G = diag - rho Z_I'Z_I the
-// y_i are proximal steps at <a_i, xhat> with sigma_i = n/(rho D_i), D_i = sum_j |a_ij| sum_{l in I} omega_l |a_lj| >= the block's row sums.
-// Cost of an iteration: the non-zeros of the block and all features; the default block is large enough to be half of it.
+// By Moreau's identity rho (u_old + v) = x - xhat with xhat = prox_{rho g}(x - rho u_old), so v is never formed; with G =
+// diag - rho Z_I'Z_I the y_i are proximal steps at <a_i, xhat> with sigma_i = n/(rho D_i), D_i = sum_j |a_ij| sum_{l in I}
+// omega_l |a_lj| >= the block's row sums. Cost of an iteration: the non-zeros of the block and all features; the default
+// block is large enough to be half of it.
 //
-// What differs: general B is left out (docs/paper_notes.md). The reference leaves rho open; rho = sqrt(gamma n/(lambda max D)) makes the
-// primal and the dual contraction equal, lambda rho = gamma sigma, and is SPDC's balance for blocks of one row.
+// What differs: general B is left out (docs/paper_notes.md). The reference leaves rho open; rho = sqrt(gamma n/(lambda max
+// D)) makes the primal and the dual contraction equal, lambda rho = gamma sigma, and is SPDC's balance for blocks of one row.
 #include "kernels.h"
 #include "methods.h"
 #include "stochastic.h"

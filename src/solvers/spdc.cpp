@@ -67,7 +67,8 @@ SpdcMethod::SpdcMethod(const Problem &problem, const Spdc &options, const SolveC
     if (m_ > n_) {
         fail(ErrorKind::invalid_argument, fmt::format("batch-size = {}: the data have only {} rows", m_, n_));
     }
-    norms_ = problem.squared_row_norms();
+    const auto squared_norms = problem.squared_row_norms();
+    norms_.assign(squared_norms.begin(), squared_norms.end());
     if (problem.intercept() == Intercept::penalized) column_ = 1;
     if (problem.intercept() == Intercept::free) {
         std::vector<double> sorted = norms_;
@@ -111,6 +112,7 @@ void SpdcMethod::start_at_gradients() {
     std::vector<double> u(w_.size());
     problem_.combine(y_, u);
     for (std::size_t j = 0; j < u.size(); ++j) w_[j].u = u[j]; // a penalised intercept's column is 1
+    visits_ = n_;
 }
 
 // Where Assumption 1 fails, the theorems leave the ratio gamma/lambda of the steps open. With lambda known, gamma = 0.05 R

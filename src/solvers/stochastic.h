@@ -5,6 +5,7 @@
 #include "spdc/problem.h"
 #include "spdc_sampler.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>

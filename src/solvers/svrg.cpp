@@ -5,11 +5,11 @@
 //
 //   x <- prox_{tau g}( x - tau (u + omega_k (phi'(a_k'x) - y_k) a_k) )
 //
-// Xiao and Zhang (2014), algorithm of figure 1 ("Prox-SVRG"). Step tau = 0.1/L, L = max_i omega_i |a_i|^2/gamma, and 2n steps a stage, as in
-// their section 4. Cost of a step: the non-zeros of its row (lazy_point.h).
+// Xiao and Zhang (2014), method Prox-SVRG. Step tau = 0.1/L, L = max_i omega_i |a_i|^2/gamma, and 2n steps
+// a stage, as in their section 4. Cost of a step: the non-zeros of its row (lazy_point.h).
 //
-// What differs: the next snapshot is the last x of a stage, as in their experiments; the theorem is for the average of the stage and for
-// stages of some 100 L/lambda steps.
+// What differs: the next snapshot is the last x of a stage, as is usual; the theorem is for the average of the stage
+// and for stages of some 100 L/lambda steps.
 #include "lazy_point.h"
 #include "methods.h"
 
