@@ -9,8 +9,10 @@
 namespace spdc {
 
 Constants::Constants(const Problem &problem)
-    : n(problem.rows()), d(problem.features()), rows(static_cast<double>(n)), norm2(problem.squared_row_norms()),
-      gamma(problem.loss().gamma()), lambda(problem.strong_convexity()) {
+    : n(problem.rows()), d(problem.features()), rows(static_cast<double>(n)), gamma(problem.loss().gamma()),
+      lambda(problem.strong_convexity()) {
+    const std::span<const double> data_norms = problem.squared_row_norms();
+    norm2.assign(data_norms.begin(), data_norms.end());
     if (problem.intercept() == Intercept::penalized) column = 1;
     if (problem.intercept() == Intercept::free) {
         std::vector<double> sorted = norm2;
