@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <numeric>
 
 namespace spdc::tests {
@@ -48,16 +47,6 @@ Tiny full_rows(Task task) {
     tiny.density = 0.7;
     tiny.task = task;
     return tiny;
-}
-
-/// Every entry of a row becomes the row's first.
-TinyData with_one_value_a_row(TinyData data) {
-    for (auto &row : data.rows) {
-        const auto first = std::find_if(row.begin(), row.end(), [](double v) { return v != 0; });
-        const double value = first == row.end() ? 0 : *first;
-        for (double &v : row) v = v == 0 ? 0 : value;
-    }
-    return data;
 }
 
 void expect_eager_twin(const TinyData &data, const AnyLoss &loss, double lambda, double omega, bool is_sdca) {
