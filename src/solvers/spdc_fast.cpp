@@ -421,7 +421,7 @@ std::unique_ptr<Method> make_method(const Problem &problem, const SpdcFast &opti
     return make_fast(problem, options.name, options.omega, options.shrinking, options.owners, false, context);
 }
 
-std::unique_ptr<Method> make_method(const Problem &problem, const Sdca &options, const SolveContext &context) {
+std::unique_ptr<Method> make_fast_sdca(const Problem &problem, const Sdca &options, const SolveContext &context) {
     return make_fast(problem, options.name, {}, options.shrinking, options.owners, true, context);
 }
 
