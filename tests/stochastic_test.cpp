@@ -99,7 +99,8 @@ struct PrimalStart {
     }
     static double column_of(const Problem &problem) {
         if (problem.intercept() != Intercept::free) return 1;
-        Vector norms = problem.squared_row_norms();
+        const auto data_norms = problem.squared_row_norms();
+        Vector norms(data_norms.begin(), data_norms.end());
         std::sort(norms.begin(), norms.end());
         return std::sqrt(norms[norms.size() / 2]);
     }
