@@ -57,14 +57,27 @@ template <class Value> void parse_field(const Field &field, const std::string &t
     }
 }
 
+/// Reads one option by its name; a name that the struct does not have is an Error that lists those it has.
+template <class Options>
+void parse_named(const std::string &owner, const std::string &name, const std::string &text, Options &options) {
+    std::vector<std::string> known;
+    bool is_found = false;
+    Options::fields(options, [&](const Field &field, auto &value) {
+        known.emplace_back(field.name);
+        if (name != field.name) return;
+        parse_field(field, text, value);
+        is_found = true;
+    });
+    if (!is_found) fail_unknown("option of " + owner, name, known);
+}
+
 class FieldOptions {
   public:
     /// `kind` is what the structs are, for messages: "loss", "solver".
     explicit FieldOptions(std::string kind) : kind_(std::move(kind)) {}
 
     /// Takes up the fields of one struct, or of every struct in a variant.
-    template <class Options> void collect_struct(const std::string &owner) {
-        const Options defaults;
+    template <class Options> void collect_struct(const std::string &owner, const Options &defaults = Options()) {
         Options::fields(defaults, [&](const Field &field, const auto &value) {
             Entry &entry = find_or_add(field.name);
             if (entry.owners.empty()) entry.help = field.help;

@@ -143,7 +143,7 @@ void Driver::advance(Method &method, double next) {
     const Certificate &now = certifier_.certificate();
     const double latest = method.passes() + std::max(25.0, 0.5 * method.passes());
     const double promising = stopping_.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual)) / guess_error_;
-    const bool guesses = guess_error_ < 10;
+    const bool guesses = guess_error_ < 10 && !context_.full_trace;
     const auto looks_done = [&] { return 0 < method.estimated_gap() && method.estimated_gap() <= promising; };
     const bool looked_done = looks_done();
     while (method.passes() < next && may_go_on(method)) {

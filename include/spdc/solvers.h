@@ -236,6 +236,41 @@ struct WorkingSet {
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
+/// Nesterov's accelerated proximal gradient method on the whole data, with adaptive line search.
+struct AcceleratedGradient {
+    static constexpr std::string_view name = "accelerated_gradient";
+    static constexpr std::string_view help = "Nesterov's accelerated full gradient with line search, for smooth losses";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
+/// The limited-memory quasi-Newton method; OWL-QN where there is an l1 penalty.
+struct Lbfgs {
+    static constexpr std::string_view name = "lbfgs";
+    static constexpr std::string_view help = "limited-memory BFGS, OWL-QN with l1, for smooth losses and no bounds";
+
+    std::int64_t memory = 30;
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"memory", "pairs of steps and gradient changes that are kept", 1, 1000}, self.memory);
+    }
+};
+
+/// The batch primal-dual method of Chambolle and Pock (2011).
+struct ChambollePock {
+    static constexpr std::string_view name = "chambolle_pock";
+    static constexpr std::string_view help = "the batch primal-dual method that the paper's is the stochastic form of";
+
+    std::optional<double> tau = {};
+    std::optional<double> sigma = {};
+    std::optional<double> theta = {};
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"tau", "primal step size instead of the theorem's", 0, infinity, Bound::open}, self.tau);
+        visit(Field{"sigma", "dual step size instead of the theorem's", 0, infinity, Bound::open}, self.sigma);
+        visit(Field{"theta", "extrapolation instead of the theorem's", 0, 1}, self.theta);
+    }
+};
+
 // clang-format off
 using AnySolver = std::variant<Auto,
                                Spdc,
@@ -252,7 +287,10 @@ using AnySolver = std::variant<Auto,
                                AsdcaMinibatch,
                                Apcg,
                                Rpdg,
-                               SdcaAdmm>;
+                               SdcaAdmm,
+                               AcceleratedGradient,
+                               Lbfgs,
+                               ChambollePock>;
 // clang-format on
 
 /// The names of all solvers, in the order of AnySolver.
@@ -278,6 +316,7 @@ struct SolveContext {
     std::uint64_t seed = 1;
     int threads = 1;
     Presolve presolve = Presolve::automatic;
+    bool full_trace = false; // certify on schedule, even where a method's own guess of its gap says that it is too early
 };
 
 /// Solves the problem. Throws Error when the call is wrong; a run that ends badly is a Result that says so.

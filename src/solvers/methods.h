@@ -32,6 +32,10 @@ std::unique_ptr<Method> make_method(const Problem &problem, const Newton &option
 std::unique_ptr<Method> make_method(const Problem &problem, const NewtonCg &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const Hybrid &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const AcceleratedGradient &options,
+                                    const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const Lbfgs &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const ChambollePock &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const Sag &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const Saga &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const Svrg &options, const SolveContext &context);

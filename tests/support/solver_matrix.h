@@ -114,6 +114,9 @@ inline std::vector<Refusal> allowed_refusals() {
             refusals.push_back({"spdc_fast", "", penalty.name, "needs an l2 penalty"});
             refusals.push_back({"hybrid", "", penalty.name, "needs an l2 penalty"});
         }
+        if (std::holds_alternative<Box>(penalty.g.variant())) {
+            refusals.push_back({"lbfgs", "", penalty.name, "takes weights without bounds only"});
+        }
         if (is_l2 || penalty.name == "none") {
             refusals.push_back({"working_set", "", penalty.name, "needs an l1 penalty or bounds"});
         } else {
@@ -124,6 +127,8 @@ inline std::vector<Refusal> allowed_refusals() {
     for (const char *loss : {"hinge", "absolute", "epsilon_insensitive", "quantile"}) {
         refusals.push_back({"newton_cg", loss, "", "needs a loss without kinks"});
         refusals.push_back({"hybrid", loss, "", "needs a loss without kinks"});
+        refusals.push_back({"accelerated_gradient", loss, "", "needs a loss without kinks"});
+        refusals.push_back({"lbfgs", loss, "", "needs a loss without kinks"});
         for (const char *penalty : {"box and l2", "box alone", "non-negative alone"}) {
             refusals.push_back({"working_set", loss, penalty, "needs an l1 penalty where the loss has kinks"});
         }
