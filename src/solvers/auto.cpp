@@ -39,7 +39,7 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
 bool prefers_newton(const Problem &problem) {
     if (!newton_takes(problem, 2000)) return false;
     // a loss with kinks takes some hundred iterations, and spdc_fast about twice the passes that text needs
-    if (problem.loss().gamma() == 0 && passes_on_text(problem) < 20) return false;
+    if (problem.loss().gamma() == 0 && passes_on_text(problem) < 40) return false;
     return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
 }
 
