@@ -12,7 +12,6 @@ import concurrent.futures
 import csv
 import itertools
 import json
-import lzma
 import math
 import os
 import pathlib
@@ -157,6 +156,17 @@ def find_in(folder, name):
     return None
 
 
+def unpack(packed, plain):
+    try:
+        import lzma
+    except ImportError:  # a Python without it
+        with open(plain, "wb") as out:
+            subprocess.run(["xz", "-dc", packed], stdout=out, check=True)
+        return
+    with lzma.open(packed) as text, open(plain, "wb") as out:
+        shutil.copyfileobj(text, out)
+
+
 def prepared(source, folder):
     """The data as a .spdc file, which opens in no time; None when they are not there."""
     source = source.split(" = ")[-1]
@@ -174,8 +184,7 @@ def prepared(source, folder):
             if found is None:
                 return None
             if found.suffix == ".xz":  # here, because the program may have been built without liblzma
-                with lzma.open(found) as packed, open(text, "wb") as out:
-                    shutil.copyfileobj(packed, out)
+                unpack(found, text)
             else:
                 text = found
         made = pathlib.Path(scratch) / "made.spdc"
