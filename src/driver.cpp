@@ -158,6 +158,23 @@ void Driver::advance(Method &method, double next) {
     }
 }
 
+const Outcome &Driver::start(std::vector<double> x, std::vector<double> y) {
+    start_x_ = std::move(x);
+    start_y_ = std::move(y);
+    const double begin = clock_.seconds();
+    solver_ = "start";
+    certifier_.offer(start_x_, start_y_, stopping_.tolerance);
+    outcome_.seconds_certifying += clock_.seconds() - begin;
+    record(0, std::numeric_limits<double>::quiet_NaN());
+    const bool go_on = !context_.observer || context_.observer(trace_.back());
+    if (certifier_.certificate().relative_gap <= stopping_.tolerance) {
+        outcome_.reason = StopReason::gap_reached;
+    } else if (!go_on || interrupted()) {
+        outcome_.reason = StopReason::interrupted;
+    }
+    return outcome_;
+}
+
 const Outcome &Driver::run(Method &method, const std::string &solver, std::optional<double> successor) {
     Schedule schedule;
     StallWatch watch;
@@ -165,6 +182,7 @@ const Outcome &Driver::run(Method &method, const std::string &solver, std::optio
     solver_ = solver;
     passes_before_ = outcome_.passes;
     method.aim(stopping_.tolerance);
+    if (!start_x_.empty()) method.start(start_x_, start_y_);
     while (!method.has_point() && may_go_on(method)) {
         method.advance(std::min(block_, stopping_.max_passes - passes_before_ - method.passes()));
     }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <mutex>
 
@@ -119,13 +120,59 @@ struct OutputRun {
     int threads = 1;
 };
 
+/// Starts must fit, and every number must be finite.
+void check_start(const Start &start, const Problem &problem) {
+    const auto outputs = problem.outputs();
+    const auto check = [](const char *part, const std::vector<double> &numbers, std::int64_t expected) {
+        if (!numbers.empty() && static_cast<std::int64_t>(numbers.size()) != expected) {
+            fail(ErrorKind::invalid_argument, fmt::format("start: {} {}, expected {}", numbers.size(), part, expected));
+        }
+        if (!std::all_of(numbers.begin(), numbers.end(), [](double v) { return std::isfinite(v); })) {
+            fail(ErrorKind::invalid_argument, fmt::format("start: not all of the {} are finite", part));
+        }
+    };
+    check("weights", start.weights, problem.features() * outputs);
+    check("intercepts", start.intercepts, problem.has_intercept() ? outputs : 0);
+    check("dual variables", start.dual, problem.data_rows() * outputs);
+}
+
+/// The start of output k: weights inside their bounds, and dual variables inside their domains, those that x implies if none are given.
+Outcome start_output(const Start &start, const Problem &single, std::int64_t k, std::int64_t outputs, Driver &driver) {
+    const auto column = static_cast<std::size_t>(k), step = static_cast<std::size_t>(outputs);
+    const auto features = static_cast<std::size_t>(single.features()), n = static_cast<std::size_t>(single.rows());
+    const Interval bounds = std::visit([](const auto &g) { return g.parts().bounds; }, single.regularizer().variant());
+    std::vector<double> x(static_cast<std::size_t>(single.dimension())), y(n);
+    for (std::size_t j = 0; j < features && !start.weights.empty(); ++j) {
+        x[j] = bounds.clip(start.weights[j * step + column]);
+    }
+    if (!start.intercepts.empty()) x.back() = start.intercepts[column];
+    if (start.dual.empty()) single.predict(x, y);
+    const auto kept = single.kept_rows();
+    for (std::size_t i = 0; i < n; ++i) {
+        const double b = single.targets()[i];
+        const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
+        y[i] = start.dual.empty() ? single.loss().derivative(y[i], b)
+                                  : single.loss().domain(b).clip(start.dual[row * step + column]);
+    }
+    return driver.start(std::move(x), std::move(y));
+}
+
+bool copies_data(const AnySolver &solver) {
+    return std::visit(
+        [](const auto &options) {
+            return requires { options.copies_data; };
+        },
+        solver);
+}
+
 OutputRun run_output(const Presolved &presolved, std::span<const Choice> candidates, const Stopping &stopping,
                      const SolveContext &context, const Clock &clock, std::int64_t k, Result &result) {
     OutputRun run;
     const Problem single = presolved.original().output(k);
     Certifier certifier(single, context.threads);
     Driver driver(single, certifier, stopping, context, clock, k, run.trace);
-    for (;; ++run.last) {
+    if (context.start) run.outcome = start_output(*context.start, single, k, result.outputs, driver);
+    for (; run.outcome.reason == StopReason::not_run; ++run.last) {
         const std::string name = name_of(candidates[run.last].solver);
         const std::unique_ptr<Method> method = presolved.method(single, k, [&](const Problem &reduced) {
             return make_any_method(reduced, candidates[run.last].solver, context);
@@ -182,10 +229,16 @@ AnySolver make_solver(std::string_view name) { return make_nth<0>(name); }
 Result solve(const Problem &problem, const AnySolver &solver, const Stopping &stopping, const SolveContext &context) {
     const Clock clock;
     const bool is_auto = std::holds_alternative<Auto>(solver);
-    const Presolved presolved(problem,
-                              context.presolve == Presolve::automatic && !is_auto ? Presolve::off : context.presolve);
+    const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
+    const Presolved presolved(problem, may_presolve ? context.presolve : Presolve::off);
     const std::vector<Choice> candidates =
-        is_auto ? choose(presolved.problem()) : std::vector<Choice>{{solver, "asked for by name"}};
+        is_auto ? choose(presolved.problem(), context.copy) : std::vector<Choice>{{solver, "asked for by name"}};
+    if (!context.copy && copies_data(candidates.front().solver)) {
+        fail(ErrorKind::unsupported, fmt::format("solver {} works on a copy of the data; without one take spdc_fast, "
+                                                 "newton_cg or spdc, or leave the choice to auto",
+                                                 name_of(candidates.front().solver)));
+    }
+    if (context.start) check_start(*context.start, problem);
     std::visit([](const auto &options) { check_fields(options); }, candidates.front().solver);
     check_fields(stopping);
     if (context.threads < 1) {

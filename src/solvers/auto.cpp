@@ -39,7 +39,7 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
 bool prefers_newton(const Problem &problem) {
     if (!newton_takes(problem, 2000)) return false;
     // a loss with kinks takes some hundred iterations, and spdc_fast about twice the passes that text needs
-    if (problem.loss().gamma() == 0 && passes_on_text(problem) < 20) return false;
+    if (!is_smooth(problem.loss()) && passes_on_text(problem) < 20) return false;
     return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
 }
 
@@ -55,7 +55,7 @@ double predicted_passes(const Problem &problem) {
     return std::min(text, 60.0);
 }
 
-std::vector<Choice> choose(const Problem &problem) {
+std::vector<Choice> choose(const Problem &problem, bool may_copy) {
     const Choice newton{Newton{},
                         "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix",
                         newton_passes(problem)};
@@ -69,16 +69,16 @@ std::vector<Choice> choose(const Problem &problem) {
     const bool is_l2 = std::holds_alternative<L2>(problem.regularizer().variant()) && problem.strong_convexity() > 0;
     if (!is_l2) {
         const double l1 = std::visit([](const auto &g) { return g.parts().l1; }, problem.regularizer().variant());
-        if (l1 > 0) return {working_set, general.after_breakdown()};
+        if (l1 > 0 && may_copy) return {working_set, general.after_breakdown()};
         return {general};
     }
     const bool is_uniform = problem.penalty_factors().empty();
-    if (prefers_newton(problem)) return {newton, is_uniform ? fast : general};
+    if (may_copy && prefers_newton(problem)) return {newton, is_uniform ? fast : general};
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     std::vector<Choice> choices;
     if (is_uniform) choices.push_back(is_logistic && passes_on_text(problem) > 60 ? hybrid : fast);
     if (is_smooth(problem.loss())) choices.push_back(newton_cg);
-    if (newton_takes(problem, 5000)) choices.push_back(newton);
+    if (may_copy && newton_takes(problem, 5000)) choices.push_back(newton);
     if (!is_uniform) choices.push_back(general);
     return choices;
 }

@@ -69,6 +69,7 @@ class SpdcMethod final : public Method {
   public:
     SpdcMethod(const Problem &problem, const Spdc &options, const SolveContext &context);
 
+    void start(std::span<const double> x, std::span<const double> y) override;
     void advance(double passes) override;
     double passes() const override;
     void point(std::vector<double> &x, std::vector<double> &y) override;

@@ -39,7 +39,7 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
-/// where they are in random order already, or long enough to be sequential reads themselves.
+/// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted.
 template <class Value> struct RandomRows {
     std::size_t count; // of rows
     const std::int64_t *offsets = nullptr;
@@ -49,29 +49,38 @@ template <class Value> struct RandomRows {
     /// 1024 rows need three to eight times the passes of blocks of 16 or of single rows.
     std::size_t block = 1;
 
-    RandomRows(const AnyMatrix &matrix, bool is_shuffled, Random &random);
+    RandomRows(const AnyMatrix &matrix, bool is_shuffled, bool may_copy, Random &random);
     bool is_copy() const { return !order_.empty(); }
     /// Row of the problem at a place.
     std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
+    const std::int32_t *columns_of(std::size_t place) const {
+        return columns + (same_columns_.empty() ? offsets[place] : 0);
+    }
 
   private:
     static constexpr std::int64_t long_row = 32;
     void set_block(std::int64_t entries);
     void refer_to(const CsrMatrix<Value> &matrix);
+    void refer_to(const DenseMatrix<Value> &matrix);
     template <class Matrix> void copy(const Matrix &matrix, Random &random);
-    std::vector<std::int32_t> order_; // of the copy
+    std::vector<std::int32_t> same_columns_; // of all rows, where they are dense ones of the problem
+    std::vector<std::int32_t> order_;        // of the copy
     std::vector<std::int64_t> own_offsets_;
     std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> own_columns_;
     std::vector<Value, UnfilledHugePageAllocator<Value>> own_values_;
 };
 
 template <class Value>
-RandomRows<Value>::RandomRows(const AnyMatrix &matrix, bool is_shuffled, Random &random) : count(at(rows(matrix))) {
+RandomRows<Value>::RandomRows(const AnyMatrix &matrix, bool is_shuffled, bool may_copy, Random &random)
+    : count(at(rows(matrix))) {
     const auto *sparse = std::get_if<CsrMatrix<Value>>(&matrix);
     const bool has_long_rows = sparse && sparse->nonzeros() >= long_row * sparse->rows();
-    if (sparse && (is_shuffled || has_long_rows)) {
+    const auto *dense = std::get_if<DenseMatrix<Value>>(&matrix);
+    if (sparse && (is_shuffled || has_long_rows || !may_copy)) {
         refer_to(*sparse);
-        if (!has_long_rows) set_block(sparse->nonzeros());
+        if (is_shuffled && !has_long_rows) set_block(sparse->nonzeros());
+    } else if (dense && !may_copy && dense->is_contiguous()) {
+        refer_to(*dense);
     } else {
         std::visit([&](const auto &any) { copy(any, random); }, matrix);
     }
@@ -81,6 +90,16 @@ template <class Value> void RandomRows<Value>::refer_to(const CsrMatrix<Value> &
     offsets = matrix.offsets().data();
     columns = matrix.row(0).columns - offsets[0];
     values = matrix.row(0).values - offsets[0];
+}
+
+template <class Value> void RandomRows<Value>::refer_to(const DenseMatrix<Value> &matrix) {
+    same_columns_.resize(at(matrix.cols()));
+    std::iota(same_columns_.begin(), same_columns_.end(), 0);
+    own_offsets_.resize(count + 1);
+    for (std::size_t p = 0; p <= count; ++p) own_offsets_[p] = static_cast<std::int64_t>(p) * matrix.cols();
+    offsets = own_offsets_.data();
+    columns = same_columns_.data();
+    values = matrix.row(0).values;
 }
 
 template <class Value> template <class Matrix> void RandomRows<Value>::copy(const Matrix &matrix, Random &random) {
@@ -115,6 +134,7 @@ template <class L, class Value> class FastMethod final : public Method {
     FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking, bool is_sdca,
                const SolveContext &context);
 
+    void start(std::span<const double> x, std::span<const double> y) override;
     void advance(double passes) override;
     double passes() const override { return static_cast<double>(visits_) / static_cast<double>(n_); }
     void point(std::vector<double> &x, std::vector<double> &y) override;
@@ -168,7 +188,7 @@ FastMethod<L, Value>::FastMethod(const Problem &problem, const L &loss, std::opt
                                  bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem.matrix(), problem.is_shuffled(), random_), norm2_(at(n_)), y_(at(n_)), dual_(at(n_)),
+      rows_(problem.matrix(), problem.is_shuffled(), context.copy, random_), norm2_(at(n_)), y_(at(n_)), dual_(at(n_)),
       dropped_(at(n_)) {
     const std::vector<double> norms = problem.squared_row_norms();
     free_intercept_ = problem.intercept() == Intercept::free;
@@ -200,6 +220,21 @@ FastMethod<L, Value>::FastMethod(const Problem &problem, const L &loss, std::opt
     activate_all();
     set_steps();
     start_sweep();
+}
+
+/// With x of its own unless the method is SDCA, whose x is -u/lambda.
+template <class L, class Value> void FastMethod<L, Value>::start(std::span<const double> x, std::span<const double> y) {
+    std::vector<double> u(x.size());
+    problem_.combine(y, u);
+    for (std::size_t p = 0; p < y_.size(); ++p) {
+        if (norm2_[p] == 0) continue;
+        y_[p] = y[rows_.row_at(p)];
+        dual_.set(p, y_[p], b_[p]);
+    }
+    for (std::size_t j = 0; j < at(d_); ++j) is_sdca_ ? void(x_[j] = -u[j] / lambda_) : void(zu_[j] = ZU{x[j], u[j]});
+    if (column_ == 0) return;
+    x0_ = x.back() / column_;
+    u0_ = u.back() * column_;
 }
 
 template <class L, class Value> void FastMethod<L, Value>::set_steps() {
@@ -275,11 +310,11 @@ void FastMethod<L, Value>::visit(std::size_t from, std::size_t to) noexcept {
     for (std::size_t k = from; k < to; ++k) {
         if (k + 4 < visiting_.size()) {
             const std::int64_t ahead = offsets[visiting_[k + 4]];
-            __builtin_prefetch(rows_.columns + ahead);
+            __builtin_prefetch(rows_.columns_of(at(visiting_[k + 4])));
             __builtin_prefetch(rows_.values + ahead);
         }
         const auto i = at(visiting_[k]);
-        const std::int32_t *const columns = rows_.columns + offsets[i];
+        const std::int32_t *const columns = rows_.columns_of(i);
         const Value *const values = rows_.values + offsets[i];
         const std::int64_t count = offsets[i + 1] - offsets[i];
         double s = column_ * x0_;
@@ -382,7 +417,10 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
 /// meetings of the threads cost as much as they save.
 int choose_owners(const Problem &problem, const SolveContext &context) {
     const std::int64_t entries = problem.nonzeros();
-    return context.threads >= 4 && entries >= 1000000 && entries >= 160 * problem.rows() ? 16 : 1;
+    return context.copy && !context.same_bits && context.threads >= 4 && entries >= 1000000 &&
+                   entries >= 160 * problem.rows()
+               ? 16
+               : 1;
 }
 
 std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solver, std::optional<double> omega,
@@ -396,6 +434,11 @@ std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solve
                          solver));
     }
     const int count = owners ? static_cast<int>(*owners) : choose_owners(problem, context);
+    if (count > 1 && !context.copy) {
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {}: owners = {} takes a copy of the data; without one owners must be 1", solver,
+                         count));
+    }
     if (count > 1) return make_owners(problem, {count, omega, shrinking, is_sdca}, context);
     return std::visit([&](const auto &loss) { return make_fast(problem, loss, omega, shrinking, is_sdca, context); },
                       problem.loss().variant());

@@ -132,6 +132,7 @@ concept HasBoundedDual = requires(const L loss, double v) {
 /// The dual step. Losses with a closed form use it as it is; logistic keeps its logit, which saves most of the exponentials.
 template <class L> struct DualState {
     explicit DualState(std::size_t) {}
+    void set(std::size_t, double, double) noexcept {} // row, y, b
     double logit(std::size_t) const noexcept { return 0; }
     void keep_logit(std::size_t, double) noexcept {}
     static double step_from(double &, const L &loss, double s, double y, double sigma, double b) noexcept {
@@ -145,6 +146,10 @@ template <class L> struct DualState {
 template <> struct DualState<Logistic> {
     std::vector<double> t;                                  // logit of p = -b y
     explicit DualState(std::size_t rows) : t(rows, -4.6) {} // of p = 0.01, though y starts at 0
+    void set(std::size_t i, double y, double b) noexcept {
+        const double p = std::clamp(-b * y, 1e-300, 1 - 1e-16);
+        t[i] = std::log(p) - std::log1p(-p);
+    }
     double logit(std::size_t i) const noexcept { return t[i]; }
     void keep_logit(std::size_t i, double value) noexcept { t[i] = value; }
     double step(const Logistic &loss, std::size_t i, double s, double y, double sigma, double b) noexcept {
