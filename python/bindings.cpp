@@ -246,17 +246,23 @@ double largest_l1(const Job &job) {
     return largest;
 }
 
-/// Lets the library work on a thread of its own, while the calling thread, which may be Python's main one, looks for signals and
-/// makes the observer's calls.
-class Worker {
+/// Runs the library and serves Python meanwhile: Ctrl-C and the callback, on the calling thread. With one thread the library asks
+/// for that itself; with several it works on threads of its own, and the calling one waits for what there is to do.
+class Run {
   public:
-    explicit Worker(nb::object callback) : callback_(std::move(callback)) {}
+    explicit Run(nb::object callback) : callback_(std::move(callback)) {}
 
-    /// Needs the interpreter lock; free while it waits.
+    /// Needs the interpreter lock, and frees it while it runs.
     Result solve(const Problem &problem, const AnySolver &solver, const Stopping &stopping, SolveContext context) {
-        context.interrupt = &interrupt_;
-        if (!callback_.is_none()) context.observer = [this](const TracePoint &point) { return ask(point); };
+        const bool has_callback = !callback_.is_none();
         const nb::gil_scoped_release unlocked;
+        if (context.threads == 1) {
+            context.stop = [this] { return is_time_to_look() && !serve(nullptr); };
+            if (has_callback) context.observer = [this](const TracePoint &point) { return serve(&point); };
+            return spdc::solve(problem, solver, stopping, context);
+        }
+        context.interrupt = &interrupt_;
+        if (has_callback) context.observer = [this](const TracePoint &point) { return ask(point); };
         std::thread thread([&] { work(problem, solver, stopping, context); });
         attend();
         thread.join();
@@ -267,6 +273,29 @@ class Worker {
     nb::object exception() const { return exception_; }
 
   private:
+    static constexpr std::chrono::milliseconds between_looks_{50};
+
+    bool is_time_to_look() {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_look_ < between_looks_) return false;
+        last_look_ = now;
+        return true;
+    }
+
+    /// Looks for signals, and asks the callback about the point if there is one. Only False ends the run, so that a callback may
+    /// return nothing.
+    bool serve(const TracePoint *point) {
+        const nb::gil_scoped_acquire lock;
+        try {
+            if (PyErr_CheckSignals() != 0) throw nb::python_error();
+            if (point && !interrupt_) return !callback_(*point).is(nb::bool_(false));
+        } catch (nb::python_error &error) {
+            if (exception_.is_none()) exception_ = nb::borrow(error.value());
+            interrupt_ = true;
+        }
+        return !interrupt_;
+    }
+
     void work(const Problem &problem, const AnySolver &solver, const Stopping &stopping, const SolveContext &context) {
         try {
             result_ = spdc::solve(problem, solver, stopping, context);
@@ -278,7 +307,7 @@ class Worker {
         changed_.notify_all();
     }
 
-    /// On the worker: has the caller call the callback.
+    /// On a working thread: has the calling one serve().
     bool ask(const TracePoint &point) {
         std::unique_lock lock(mutex_);
         question_ = &point;
@@ -288,14 +317,13 @@ class Worker {
     }
 
     void attend() {
-        constexpr std::chrono::milliseconds between_signals(50);
         std::unique_lock lock(mutex_);
         while (!is_done_) {
-            changed_.wait_for(lock, between_signals, [&] { return is_done_ || question_; });
+            changed_.wait_for(lock, between_looks_, [&] { return is_done_ || question_; });
             if (is_done_) return;
             const TracePoint *const question = question_;
             lock.unlock();
-            const bool go_on = answer(question);
+            const bool go_on = serve(question);
             lock.lock();
             if (!question) continue;
             go_on_ = go_on;
@@ -304,20 +332,8 @@ class Worker {
         }
     }
 
-    /// On the caller: looks for signals, and asks the callback; only False ends the run, so that a callback may return nothing.
-    bool answer(const TracePoint *question) {
-        const nb::gil_scoped_acquire lock;
-        try {
-            if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            if (question && !interrupt_) return !callback_(*question).is(nb::bool_(false));
-        } catch (nb::python_error &error) {
-            if (exception_.is_none()) exception_ = nb::borrow(error.value());
-            interrupt_ = true;
-        }
-        return !interrupt_;
-    }
-
     nb::object callback_, exception_ = nb::none();
+    std::chrono::steady_clock::time_point last_look_ = std::chrono::steady_clock::now();
     std::atomic<bool> interrupt_ = false;
     std::mutex mutex_;
     std::condition_variable changed_;
@@ -342,10 +358,10 @@ nb::tuple solve_job(const Job &job, const std::string &solver_name, const nb::di
     context.same_bits = same_bits;
     parse(presolve, context.presolve);
     if (start) context.start = &*start;
-    Worker worker(std::move(callback));
-    Result result = worker.solve(job.problem, solver, stopping, context);
+    Run run(std::move(callback));
+    Result result = run.solve(job.problem, solver, stopping, context);
     std::vector<double> dual = in_user_order(job.data, std::move(result.dual), result.outputs);
-    return nb::make_tuple(dict_of(std::move(result), std::move(dual)), worker.exception());
+    return nb::make_tuple(dict_of(std::move(result), std::move(dual)), run.exception());
 }
 
 Start make_start(const Job &job, const std::optional<Vector<double>> &weights,

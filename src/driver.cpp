@@ -96,7 +96,10 @@ Driver::Driver(const Problem &problem, Certifier &certifier, const Stopping &sto
       trace_(trace), block_(std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
                                      1.0 / static_cast<double>(problem.rows()))) {}
 
-bool Driver::interrupted() const { return context_.interrupt && context_.interrupt->load(std::memory_order_relaxed); }
+bool Driver::interrupted() const {
+    if (context_.interrupt && context_.interrupt->load(std::memory_order_relaxed)) return true;
+    return context_.stop && context_.stop();
+}
 
 bool Driver::may_go_on(const Method &method) const {
     return passes_before_ + method.passes() < stopping_.max_passes && !method.exhausted() && !interrupted() &&

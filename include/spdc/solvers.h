@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -169,6 +170,7 @@ struct Start {
 struct SolveContext {
     Observer observer = {};                       // sees every certification
     const std::atomic<bool> *interrupt = nullptr; // set by a signal handler or another thread: stop soon
+    std::function<bool()> stop = {}; // asked by a working thread after every 20 ms or so: true ends the run
     std::uint64_t seed = 1;
     int threads = 1;
     Presolve presolve = Presolve::automatic;

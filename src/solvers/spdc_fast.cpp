@@ -62,7 +62,7 @@ template <class Value> struct RandomRows {
     void set_block(std::int64_t entries);
     void refer_to(const CsrMatrix<Value> &matrix);
     void refer_to(const DenseMatrix<Value> &matrix);
-    template <class Matrix> void copy(const Matrix &matrix, Random &random);
+    template <class Matrix> [[gnu::noinline]] void copy(const Matrix &matrix, Random &random); // inlined, GCC 12 warns
     std::vector<std::int32_t> same_columns_; // of all rows, where they are dense ones of the problem
     std::vector<std::int32_t> order_;        // of the copy
     std::vector<std::int64_t> own_offsets_;
