@@ -20,6 +20,7 @@ from .._result import Result
 from .._solve import _make_start, run
 
 POSITIVE = Interval(numbers.Real, 0, None, closed="neither")
+POSITIVE_OR_INFINITE = Interval(numbers.Real, 0, None, closed="right")
 NON_NEGATIVE = Interval(numbers.Real, 0, None, closed="left")
 UNIT = Interval(numbers.Real, 0, 1, closed="both")
 
@@ -53,8 +54,6 @@ class Certified:
         )
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if not np.any(sample_weight):
-                raise ValueError("sample_weight: all weights are 0; expected one above 0")
         return X, y, sample_weight
 
     def _minimize(

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from ._base import COMMON_CONSTRAINTS, POSITIVE, UNIT, Certified, fit_linear, total_weight
+from ._base import COMMON_CONSTRAINTS, POSITIVE, POSITIVE_OR_INFINITE, UNIT, Certified, fit_linear, total_weight
 from ._regressors import RidgeBase
 
 CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
@@ -124,7 +124,7 @@ class LogisticRegression(Classifier):
     _parameter_constraints: dict = {
         **COMMON_CONSTRAINTS,
         "penalty": [StrOptions({"l1", "l2", "elasticnet", "deprecated"}), None],
-        "C": [POSITIVE],
+        "C": [POSITIVE_OR_INFINITE],
         "l1_ratio": [UNIT, None],
         "dual": ["boolean"],
         "intercept_scaling": [POSITIVE],
@@ -439,7 +439,9 @@ class RidgeClassifier(RidgeBase, LinearClassifierMixin, BaseEstimator):
         if self.class_weight is not None:
             factors = compute_sample_weight(self.class_weight, y)
             weights = factors if weights is None else weights * factors
-        self._fit_targets(X, codes, weights)
+        self._fit_targets(X, codes[:, 0] if codes.shape[1] == 1 else codes, weights)
+        self.coef_ = np.atleast_2d(self.coef_)
+        self.intercept_ = np.atleast_1d(self.intercept_) if self.fit_intercept else 0.0
         return self
 
     def predict(self, X):
