@@ -232,7 +232,7 @@ class QuantileRegressor(RegressorMixin, Certified, LinearModel):
     >>> X = rng.normal(size=(200, 2))
     >>> y = X @ [1.0, 2.0] + rng.normal(size=200)
     >>> model = spdc.QuantileRegressor(quantile=0.9, alpha=0.01).fit(X, y)
-    >>> round(np.mean(model.predict(X) >= y), 1)
+    >>> round(float(np.mean(model.predict(X) >= y)), 1)
     0.9
     """
 
