@@ -255,14 +255,15 @@ class Run {
     /// Needs the interpreter lock, and frees it while it runs.
     Result solve(const Problem &problem, const AnySolver &solver, const Stopping &stopping, SolveContext context) {
         const bool has_callback = !callback_.is_none();
+        features_ = static_cast<std::size_t>(problem.features());
         const nb::gil_scoped_release unlocked;
         if (context.threads == 1) {
-            context.stop = [this] { return is_time_to_look() && !serve(nullptr); };
-            if (has_callback) context.observer = [this](const TracePoint &point) { return serve(&point); };
+            context.stop = [this] { return is_time_to_look() && !serve({}); };
+            if (has_callback) context.point_observer = [this](const auto &point, auto x) { return serve({&point, x}); };
             return spdc::solve(problem, solver, stopping, context);
         }
         context.interrupt = &interrupt_;
-        if (has_callback) context.observer = [this](const TracePoint &point) { return ask(point); };
+        if (has_callback) context.point_observer = [this](const auto &point, auto x) { return ask({&point, x}); };
         std::thread thread([&] { work(problem, solver, stopping, context); });
         attend();
         thread.join();
@@ -275,6 +276,19 @@ class Run {
   private:
     static constexpr std::chrono::milliseconds between_looks_{50};
 
+    /// A point, or nothing but the time for signals.
+    struct Question {
+        const TracePoint *point = nullptr;
+        std::span<const double> x = {};
+
+        nb::object object(std::size_t features) const {
+            nb::object object = nb::cast(*point);
+            object.attr("coef") = array_of(std::vector(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(features)));
+            object.attr("intercept") = x.size() > features ? x.back() : 0.0;
+            return object;
+        }
+    };
+
     bool is_time_to_look() {
         const auto now = std::chrono::steady_clock::now();
         if (now - last_look_ < between_looks_) return false;
@@ -284,11 +298,11 @@ class Run {
 
     /// Looks for signals, and asks the callback about the point if there is one. Only False ends the run, so that a callback may
     /// return nothing.
-    bool serve(const TracePoint *point) {
+    bool serve(const Question &question) {
         const nb::gil_scoped_acquire lock;
         try {
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            if (point && !interrupt_) return !callback_(*point).is(nb::bool_(false));
+            if (question.point && !interrupt_) return !callback_(question.object(features_)).is(nb::bool_(false));
         } catch (nb::python_error &error) {
             if (exception_.is_none()) exception_ = nb::borrow(error.value());
             interrupt_ = true;
@@ -308,9 +322,9 @@ class Run {
     }
 
     /// On a working thread: has the calling one serve().
-    bool ask(const TracePoint &point) {
+    bool ask(const Question &question) {
         std::unique_lock lock(mutex_);
-        question_ = &point;
+        question_ = &question;
         changed_.notify_all();
         changed_.wait(lock, [&] { return question_ == nullptr; });
         return go_on_;
@@ -321,9 +335,9 @@ class Run {
         while (!is_done_) {
             changed_.wait_for(lock, between_looks_, [&] { return is_done_ || question_; });
             if (is_done_) return;
-            const TracePoint *const question = question_;
+            const Question *const question = question_;
             lock.unlock();
-            const bool go_on = serve(question);
+            const bool go_on = serve(question ? *question : Question{});
             lock.lock();
             if (!question) continue;
             go_on_ = go_on;
@@ -337,7 +351,8 @@ class Run {
     std::atomic<bool> interrupt_ = false;
     std::mutex mutex_;
     std::condition_variable changed_;
-    const TracePoint *question_ = nullptr;
+    const Question *question_ = nullptr;
+    std::size_t features_ = 0;
     bool go_on_ = true, is_done_ = false;
     Result result_;
     std::exception_ptr error_;
@@ -448,7 +463,9 @@ NB_MODULE(_core, module) {
         }
     });
 
-    nb::class_<TracePoint>(module, "TracePoint", "The state of a run at one certification.")
+    nb::class_<TracePoint>(
+        module, "TracePoint", nb::dynamic_attr(),
+        "The state of a run at one certification; a callback's also has coef and intercept, the best so far.")
         .def_ro("output", &TracePoint::output, "which output of a one-vs-rest problem")
         .def_ro("passes", &TracePoint::passes, "passes over the data so far; certification is not counted")
         .def_ro("seconds", &TracePoint::seconds, "wall time since the start")

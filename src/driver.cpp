@@ -101,6 +101,12 @@ bool Driver::interrupted() const {
     return context_.stop && context_.stop();
 }
 
+/// Whether both observers want to go on from the last point of the trace.
+bool Driver::ask_observers() const {
+    const bool go_on = !context_.observer || context_.observer(trace_.back());
+    return (!context_.point_observer || context_.point_observer(trace_.back(), certifier_.x())) && go_on;
+}
+
 bool Driver::may_go_on(const Method &method) const {
     return passes_before_ + method.passes() < stopping_.max_passes && !method.exhausted() && !interrupted() &&
            clock_.seconds() < stopping_.max_seconds;
@@ -169,7 +175,7 @@ const Outcome &Driver::start(std::vector<double> x, std::vector<double> y) {
     certifier_.offer(start_x_, start_y_, stopping_.tolerance);
     outcome_.seconds_certifying += clock_.seconds() - begin;
     record(0, std::numeric_limits<double>::quiet_NaN());
-    const bool go_on = !context_.observer || context_.observer(trace_.back());
+    const bool go_on = ask_observers();
     if (certifier_.certificate().relative_gap <= stopping_.tolerance) {
         outcome_.reason = StopReason::gap_reached;
     } else if (!go_on || interrupted()) {
@@ -191,7 +197,7 @@ const Outcome &Driver::run(Method &method, const std::string &solver, std::optio
     }
     for (;;) {
         certify(method);
-        const bool go_on = !context_.observer || context_.observer(trace_.back());
+        const bool go_on = ask_observers();
         outcome_.reason = judge(method, go_on);
         const double gap = certifier_.certificate().relative_gap;
         if (outcome_.reason == StopReason::not_run && watch.stalled(method.passes(), gap)) {

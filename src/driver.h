@@ -44,6 +44,7 @@ class Driver {
     StopReason judge(Method &method, bool go_on);
     void advance(Method &method, double until);
     bool interrupted() const;
+    bool ask_observers() const;
     bool may_go_on(const Method &method) const;
 
     const Problem &problem_;

@@ -43,16 +43,13 @@ std::unique_ptr<Method> make_any_method(const Problem &problem, const AnySolver 
         solver);
 }
 
-/// The caller's observer for outputs that run side by side: one call at a time, and a request to stop is for all of them.
-class SharedObserver {
+/// The caller's observers for outputs that run side by side: one call at a time, and a request to stop is for all of them.
+class SharedObservers {
   public:
-    explicit SharedObserver(const Observer &observer) : observer_(observer) {}
-    bool operator()(const TracePoint &point) {
-        const std::lock_guard guard(mutex_);
-        if (!observer_ || stop_) return !stop_;
-        stop_ = true; // and stays so if it throws
-        stop_ = !observer_(point);
-        return !stop_;
+    explicit SharedObservers(SolveContext &context) {
+        if (context.observer) context.observer = shared(context.observer);
+        if (context.point_observer) context.point_observer = shared(context.point_observer);
+        if (!context.observer) context.observer = [this](const TracePoint &) { return !is_stopped(); };
     }
     void stop() {
         const std::lock_guard guard(mutex_);
@@ -60,7 +57,20 @@ class SharedObserver {
     }
 
   private:
-    const Observer &observer_;
+    template <class... Arguments> std::function<bool(Arguments...)> shared(std::function<bool(Arguments...)> observer) {
+        return [this, observer = std::move(observer)](Arguments... arguments) {
+            const std::lock_guard guard(mutex_);
+            if (stop_) return false;
+            stop_ = true; // and stays so if it throws
+            stop_ = !observer(arguments...);
+            return !stop_;
+        };
+    }
+    bool is_stopped() {
+        const std::lock_guard guard(mutex_);
+        return stop_;
+    }
+
     std::mutex mutex_;
     bool stop_ = false;
 };
@@ -197,9 +207,8 @@ std::vector<OutputRun> run_outputs(const Presolved &presolved, std::span<const C
     const std::int64_t outputs = presolved.original().outputs();
     std::vector<OutputRun> runs(static_cast<std::size_t>(outputs));
     const int team = static_cast<int>(std::min<std::int64_t>(context.threads, outputs));
-    SharedObserver observer(context.observer);
     SolveContext own = context;
-    own.observer = std::ref(observer);
+    SharedObservers observers(own);
     own.threads = context.threads / team;
     std::atomic<std::int64_t> next = 0;
     std::exception_ptr error;
@@ -211,7 +220,7 @@ std::vector<OutputRun> run_outputs(const Presolved &presolved, std::span<const C
             }
         } catch (...) {
             next = outputs;
-            observer.stop();
+            observers.stop();
             std::call_once(failed, [&] { error = std::current_exception(); });
         }
     });

@@ -554,6 +554,27 @@ TEST(SolveStarts, NearTheOptimumAndNeedsFewerPasses) {
     }
 }
 
+TEST(SolveStops, WhenThePointObserverAsksAndShowsItTheBestPoint) {
+    const Problem problem = tiny_problem(Logistic{}, L2{0.05}, Intercept::free);
+    std::vector<double> last;
+    SolveContext context;
+    context.point_observer = [&](const TracePoint &, std::span<const double> x) {
+        last.assign(x.begin(), x.end());
+        return false;
+    };
+    const Result result = solve(problem, Spdc{}, tolerance_of(1e-10), context);
+    EXPECT_EQ(result.stop_reason, StopReason::interrupted);
+    EXPECT_EQ(result.trace.size(), 1);
+    EXPECT_EQ(std::vector<double>(last.begin(), last.end() - 1), result.weights);
+    EXPECT_EQ(last.back(), result.intercepts.front());
+}
+
+TEST(SolveStops, WhenItsFunctionSaysSo) {
+    SolveContext context;
+    context.stop = [asked = 0]() mutable { return ++asked > 3; };
+    EXPECT_EQ(solve(tiny_problem(), Spdc{}, tolerance_of(1e-15), context).stop_reason, StopReason::interrupted);
+}
+
 TEST(SolveStarts, FromWeightsAlone) {
     const Problem problem = tiny_problem(Hinge{}, L2{0.05}, Intercept::free);
     const Result first = solve(problem, Auto{}, tolerance_of(1e-8));

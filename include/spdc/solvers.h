@@ -169,6 +169,7 @@ struct Start {
 /// The rare things.
 struct SolveContext {
     Observer observer = {};                       // sees every certification
+    PointObserver point_observer = {};            // the same, with the best x so far
     const std::atomic<bool> *interrupt = nullptr; // set by a signal handler or another thread: stop soon
     std::function<bool()> stop = {}; // asked by a working thread after every 20 ms or so: true ends the run
     std::uint64_t seed = 1;

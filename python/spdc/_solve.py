@@ -205,7 +205,8 @@ def solve(
     presolve : {"auto", True, False}, default="auto"
         Whether equal rows and proportional columns are merged first.
     callback : callable, optional
-        Called with a ``TracePoint`` at every certification; returning False stops the run. An exception stops it, too,
+        Called with a ``TracePoint`` at every certification, which also has ``coef`` and ``intercept``, the best so far; returning False
+        stops the run. An exception stops it, too,
         and has the best result as its attribute ``result``, as KeyboardInterrupt has.
     verbose : int, default=0
         1 shows progress on standard error.

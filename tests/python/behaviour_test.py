@@ -95,6 +95,7 @@ def test_callback_sees_points_and_may_stop(threads):
     result = spdc.solve(X, y, callback=callback, threads=threads, **options)
     assert result.stop_reason == "interrupted" and len(seen) == 4
     assert [point.passes for point in seen] == sorted(point.passes for point in seen)
+    assert np.array_equal(seen[-1].coef, result.coef) and seen[-1].intercept == 0
     assert seen[-1].relative_gap == result.relative_gap and "relative_gap=" in repr(seen[0])
 
 
