@@ -165,12 +165,14 @@ constexpr const char *train_examples =
 Exit codes: 0 done and certified, 1 usage, 2 bad input or unwritable output, 3 stopped before the tolerance
 (the model is written and says its gap; --best-effort makes this 0), 4 internal error.)";
 
+double parse_l2(const std::string &text) {
+    const double l2 = parse_number("l2", text);
+    check_range({"l2", "", 0}, l2);
+    return l2;
+}
+
+/// Those of train; --l2 itself is the command's, which calls this first.
 void add_penalty_options(CommandLine &line, TrainArguments &train, bool &nonnegative, bool &lower) {
-    line.group("Penalty");
-    line.option("--l2", "L2", "strength of (l2/2) |x|^2 (default 1/W, or 0 when --l1 is given)",
-                [&](const std::string &text) {
-                    check_range({"l2", "", 0}, *(train.l2 = parse_number("l2", text)));
-                });
     line.option("-c,--C", "C", "the same in LIBLINEAR's scale: l2 = 1/(C W)", [&](const std::string &text) {
         check_range({"C", "", 0, infinity, Bound::open}, *(train.C = parse_number("C", text)));
     });
@@ -187,14 +189,18 @@ void add_penalty_options(CommandLine &line, TrainArguments &train, bool &nonnega
     add_intercept_option(line, train.problem.intercept);
 }
 
+void add_report_options(CommandLine &line, TrainArguments &train) {
+    line.flag("--json", "print the result as one JSON object", train.json);
+    line.flag("-q,--quiet", "no progress on standard error", train.quiet);
+    line.flag("--best-effort", "exit 0 even when the tolerance was not reached", train.best_effort);
+}
+
 void add_output_options(CommandLine &line, TrainArguments &train) {
     line.group("Output");
     line.option("--dual", "FILE", "write the dual variables, which spdc verify needs", train.dual);
     line.option("--trace", "FILE", "write the course of the run; the name ends in .csv or .jsonl",
                 [&train](const std::string &text) { check_trace_name(train.trace = text); });
-    line.flag("--json", "print the result as one JSON object", train.json);
-    line.flag("-q,--quiet", "no progress on standard error", train.quiet);
-    line.flag("--best-effort", "exit 0 even when the tolerance was not reached", train.best_effort);
+    add_report_options(line, train);
 }
 
 void add_run_options(CommandLine &line, TrainArguments &train) {
@@ -210,46 +216,158 @@ void add_run_options(CommandLine &line, TrainArguments &train) {
     });
 }
 
+constexpr const char *data_help = "LIBSVM, CSV, TSV or .spdc, plain or .gz .bz2 .xz .zst; - is standard input";
+
+constexpr const char *compare_description =
+    "Runs several solvers on the same problem and prints when each had certified a relative gap of 1e-2, 1e-4, 1e-6 "
+    "and "
+    "1e-8, down to the tolerance: passes over the data and seconds, certification not counted.";
+
+constexpr const char *compare_examples =
+    R"(  spdc compare data.svm --solvers spdc,sdca,lbfgs --loss smoothed_hinge --l2 1e-4,1e-6
+  spdc compare data.svm --solvers spdc,spdc:sampling=weighted:step-scale=1 --plot gaps.svg --trace curves
+
+Exit codes: as for train; 3 when some solver that takes the problem did not reach the tolerance.)";
+
+/// The options of train and compare that say which problem is solved and when to stop.
+class ProblemAndLimits {
+  public:
+    explicit ProblemAndLimits(const Stopping &defaults = {}) { stopping_.collect_struct<Stopping>("", defaults); }
+
+    /// --l2 is the command's own.
+    void add_to(CommandLine &line, TrainArguments &train, const char *l2_type, const char *l2_help,
+                CommandLine::Setter set_l2) {
+        line.group("Loss");
+        loss_.add_to(line, "logistic");
+        line.group("Penalty");
+        line.option("--l2", l2_type, l2_help, std::move(set_l2));
+        add_penalty_options(line, train, nonnegative_, lower_);
+        add_read_options(line, train.read);
+        add_cache_option(line, train.read);
+        add_features_option(line, train.read);
+        add_row_and_feature_files(line, train.weights, train.penalty_factors);
+        line.repeatable("--class-weight", "SPEC",
+                        "balanced, or label=weight,...: multiplies the weight of a label's rows", class_weights_);
+        line.group("Stopping");
+        stopping_.add_to(line);
+    }
+
+    /// After parsing.
+    void take(TrainArguments &train) {
+        train.loss = loss_.take();
+        train.read.threads = train.threads;
+        train.read.check_entries = false; // the solving begins with it
+        stopping_.assign(train.stopping);
+        parse_class_weights(class_weights_, train.problem);
+        if (nonnegative_) train.bounds.lower = 0;
+        check_penalties(train, nonnegative_, lower_);
+    }
+
+  private:
+    LossOptions loss_;
+    FieldOptions stopping_{""};
+    std::vector<std::string> class_weights_;
+    bool nonnegative_ = false, lower_ = false;
+};
+
+std::vector<std::string> split(const std::string &text, char separator) {
+    std::vector<std::string> parts;
+    for (std::size_t begin = 0; begin <= text.size();) {
+        const std::size_t end = std::min(text.find(separator, begin), text.size());
+        parts.push_back(text.substr(begin, end - begin));
+        begin = end + 1;
+    }
+    return parts;
+}
+
+// NAME:option=value:option=value
+NamedSolver parse_named_solver(const std::string &text) {
+    const std::vector<std::string> parts = split(text, ':');
+    NamedSolver named{text, make_solver(parts.front())};
+    for (std::size_t k = 1; k < parts.size(); ++k) {
+        const std::size_t equals = parts[k].find('=');
+        if (equals == parts[k].npos) {
+            fail(ErrorKind::invalid_argument,
+                 fmt::format("--solvers '{}': expected option=value after ':', not '{}'", text, parts[k]));
+        }
+        std::visit(
+            [&](auto &options) {
+                parse_named("the solver " + parts.front(), parts[k].substr(0, equals), parts[k].substr(equals + 1),
+                            options);
+            },
+            named.solver);
+    }
+    return named;
+}
+
+std::vector<NamedSolver> parse_solvers(const std::string &text) {
+    std::vector<NamedSolver> solvers;
+    for (const std::string &part : split(text, ',')) {
+        const auto is_same = [&](const NamedSolver &other) { return other.text == part; };
+        if (std::any_of(solvers.begin(), solvers.end(), is_same)) {
+            fail(ErrorKind::invalid_argument, fmt::format("--solvers: {} is named twice", part));
+        }
+        solvers.push_back(parse_named_solver(part));
+    }
+    return solvers;
+}
+
 } // namespace
 
 TrainArguments parse_train(const Arguments &arguments) {
     TrainArguments train;
-    LossOptions loss;
+    ProblemAndLimits problem;
     SolverOptions solver;
-    FieldOptions stopping("");
-    stopping.collect_struct<Stopping>("");
-    std::vector<std::string> class_weights;
-    bool nonnegative = false, lower = false;
-
     CommandLine line("spdc train", train_description, train_examples);
-    line.positional("DATA", train.data, "LIBSVM, CSV, TSV or .spdc, plain or .gz .bz2 .xz .zst; - is standard input");
+    line.positional("DATA", train.data, data_help);
     line.positional("MODEL", train.model, "where to write the model; without it nothing is saved", false);
-    line.group("Loss");
-    loss.add_to(line, "logistic");
-    add_penalty_options(line, train, nonnegative, lower);
-    add_read_options(line, train.read);
-    add_cache_option(line, train.read);
-    add_features_option(line, train.read);
-    add_row_and_feature_files(line, train.weights, train.penalty_factors);
-    line.repeatable("--class-weight", "SPEC", "balanced, or label=weight,...: multiplies the weight of a label's rows",
-                    class_weights);
-    line.group("Stopping");
-    stopping.add_to(line);
+    problem.add_to(line, train, "L2", "strength of (l2/2) |x|^2 (default 1/W, or 0 when --l1 is given)",
+                   [&](const std::string &text) { train.l2 = parse_l2(text); });
     line.group("Solver");
     solver.add_to(line);
     add_run_options(line, train);
     add_output_options(line, train);
     line.parse(arguments);
-
-    train.loss = loss.take();
     train.solver = solver.take();
-    train.read.threads = train.threads;
-    train.read.check_entries = false; // the solving begins with it
-    stopping.assign(train.stopping);
-    parse_class_weights(class_weights, train.problem);
-    if (nonnegative) train.bounds.lower = 0;
-    check_penalties(train, nonnegative, lower);
+    problem.take(train);
     return train;
+}
+
+CompareArguments parse_compare(const Arguments &arguments) {
+    CompareArguments compare;
+    compare.stopping.tolerance = 1e-6;
+    ProblemAndLimits problem(compare.stopping);
+    CommandLine line("spdc compare", compare_description, compare_examples);
+    line.positional("DATA", compare.data, data_help);
+    line.group("Solvers");
+    line.option("--solvers", "LIST",
+                fmt::format("names with commas between them, each with options where they are not the default: "
+                            "NAME:option=value:...; known: {} (default auto,spdc)",
+                            fmt::join(solver_names(), ", ")),
+                [&](const std::string &text) { compare.solvers = parse_solvers(text); });
+    add_run_options(line, compare);
+    problem.add_to(line, compare, "L2[,L2...]",
+                   "strengths of (l2/2) |x|^2, one comparison each (default 1/W, or 0 when --l1 is given)",
+                   [&](const std::string &text) {
+                       for (const std::string &part : split(text, ',')) compare.l2s.push_back(parse_l2(part));
+                       compare.l2 = compare.l2s.front();
+                   });
+    line.group("Output");
+    line.option("--plot", "FILE", "draw the gaps against passes and seconds; the name ends in .svg",
+                [&](const std::string &text) {
+                    if (!text.ends_with(".svg")) {
+                        fail(ErrorKind::invalid_argument,
+                             fmt::format("--plot '{}': expected a name that ends in .svg", text));
+                    }
+                    compare.plot = text;
+                });
+    line.option("--trace", "DIR", "write the course of each run into this folder, one .csv file for each pair",
+                compare.trace);
+    add_report_options(line, compare);
+    line.parse(arguments);
+    if (compare.solvers.empty()) compare.solvers = parse_solvers("auto,spdc");
+    problem.take(compare);
+    return compare;
 }
 
 PredictArguments parse_predict(const Arguments &arguments) {

@@ -46,6 +46,19 @@ struct TrainArguments {
     bool json = false, quiet = false, best_effort = false;
 };
 
+/// A solver of a comparison, as it was written: spdc:sampling=weighted:step-scale=1.
+struct NamedSolver {
+    std::string text;
+    AnySolver solver;
+};
+
+/// The problem and the limits are those of train; each solver meets each l2.
+struct CompareArguments : TrainArguments {
+    std::vector<NamedSolver> solvers;
+    std::vector<double> l2s; // empty: train's default
+    std::string plot;        // a file, or empty; trace is a folder here
+};
+
 struct PredictArguments {
     std::string model, data, out = "-";
     DataOptions read;
@@ -82,6 +95,7 @@ struct VerifyArguments {
 
 /// All throw HelpPage when help is asked for, and Error(invalid_argument).
 TrainArguments parse_train(const Arguments &arguments);
+CompareArguments parse_compare(const Arguments &arguments);
 PredictArguments parse_predict(const Arguments &arguments);
 EvaluateArguments parse_evaluate(const Arguments &arguments);
 InfoArguments parse_info(const Arguments &arguments);

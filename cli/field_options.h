@@ -57,19 +57,32 @@ template <class Value> void parse_field(const Field &field, const std::string &t
     }
 }
 
+/// Reads one option by its name; a name that the struct does not have is an Error that lists those it has.
+template <class Options>
+void parse_named(const std::string &owner, const std::string &name, const std::string &text, Options &options) {
+    std::vector<std::string> known;
+    bool is_found = false;
+    Options::fields(options, [&](const Field &field, auto &value) {
+        known.emplace_back(field.name);
+        if (name != field.name) return;
+        parse_field(field, text, value);
+        is_found = true;
+    });
+    if (!is_found) fail_unknown("option of " + owner, name, known);
+}
+
 class FieldOptions {
   public:
     /// `kind` is what the structs are, for messages: "loss", "solver".
     explicit FieldOptions(std::string kind) : kind_(std::move(kind)) {}
 
     /// Takes up the fields of one struct, or of every struct in a variant.
-    template <class Options> void collect_struct(const std::string &owner) {
-        const Options defaults;
+    template <class Options> void collect_struct(const std::string &owner, const Options &defaults = Options()) {
         Options::fields(defaults, [&](const Field &field, const auto &value) {
             Entry &entry = find_or_add(field.name);
-            entry.help = field.help;
-            entry.default_text = default_text(value);
+            if (entry.owners.empty()) entry.help = field.help;
             entry.owners.push_back(owner);
+            entry.defaults.push_back(default_text(value));
         });
     }
     template <class Variant> void collect() {
@@ -78,7 +91,7 @@ class FieldOptions {
 
     void add_to(CommandLine &line) {
         for (Entry &entry : entries_) {
-            std::string help = fmt::format("{} (default {})", entry.help, entry.default_text);
+            std::string help = fmt::format("{} (default {})", entry.help, entry.default_text());
             if (!kind_.empty()) help += fmt::format(" [{}]", fmt::join(entry.owners, ", "));
             line.option("--" + entry.name, "VALUE", help, [&entry](const std::string &text) { entry.given = text; });
         }
@@ -105,9 +118,24 @@ class FieldOptions {
 
   private:
     struct Entry {
-        std::string name, help, default_text;
-        std::vector<std::string> owners;
+        std::string name, help;
+        std::vector<std::string> owners, defaults; // of each owner
         std::optional<std::string> given;
+
+        /// "0.5", or "uniform; sdca, asdca: permutation" where the owners differ from the first.
+        std::string default_text() const {
+            std::string text = defaults.front(), last = text;
+            for (std::size_t k = 1; k < owners.size(); ++k) {
+                if (defaults[k] == defaults.front()) continue;
+                if (defaults[k] == last) {
+                    text.insert(text.rfind(':'), ", " + owners[k]);
+                } else {
+                    text += fmt::format("; {}: {}", owners[k], defaults[k]);
+                }
+                last = defaults[k];
+            }
+            return text;
+        }
     };
 
     Entry &find_or_add(const std::string &name) {

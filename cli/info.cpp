@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <numeric>
 
 namespace spdc::cli {
 
@@ -35,7 +36,11 @@ Json row_norms(const AnyMatrix &matrix) {
         matrix);
     std::sort(norms.begin(), norms.end());
     const std::size_t n = norms.size();
-    return {{"min", norms.front()}, {"median", 0.5 * (norms[(n - 1) / 2] + norms[n / 2])}, {"max", norms.back()}};
+    const double mean = std::accumulate(norms.begin(), norms.end(), 0.0) / static_cast<double>(n);
+    return {{"min", norms.front()},
+            {"median", 0.5 * (norms[(n - 1) / 2] + norms[n / 2])},
+            {"mean", mean},
+            {"max", norms.back()}};
 }
 
 std::map<double, std::int64_t> count_targets(const Dataset &data) {

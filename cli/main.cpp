@@ -1,6 +1,7 @@
 // spdc: one function per command; errors become exit codes.
 #include "arguments.h"
 #include "command_line.h"
+#include "compare.h"
 #include "info.h"
 #include "metrics.h"
 #include "progress.h"
@@ -158,20 +159,21 @@ Problem make_problem(const TrainArguments &train, const Dataset &data, const Pro
     });
 }
 
-Result run_solver(const TrainArguments &train, const Problem &problem) {
-    stop_on_signals();
+Result run_solver(const TrainArguments &train, const AnySolver &solver, const Problem &problem, bool full_trace,
+                  const std::string &task = {}) {
     std::unique_ptr<Progress> progress;
-    if (!train.quiet) progress = std::make_unique<Progress>(train.stopping.tolerance, problem.outputs());
+    if (!train.quiet) progress = std::make_unique<Progress>(train.stopping.tolerance, problem.outputs(), task);
     SolveContext context;
     context.seed = train.seed;
     context.threads = train.threads;
     context.presolve = train.presolve;
+    context.full_trace = full_trace;
     context.interrupt = &interrupted;
     context.observer = [&](const TracePoint &point) {
         if (progress) progress->show(point);
         return true;
     };
-    return solve(problem, train.solver, train.stopping, context);
+    return solve(problem, solver, train.stopping, context);
 }
 
 void write_outputs(const TrainArguments &train, const Dataset &data, const Model &model, const Result &result) {
@@ -197,12 +199,84 @@ int train(const Arguments &arguments) {
     const Stopwatch working;
     with_file([&] { check(data.matrix); }); // of a memory-mapped file: reads it
     const Problem problem = make_problem(train, data, options);
-    const Result result = run_solver(train, problem);
+    stop_on_signals();
+    const Result result = run_solver(train, train.solver, problem, false);
     const Model model = make_model(data, options, problem, result, train.stopping.tolerance);
     write_outputs(train, data, model, result);
     const TrainReport report{train, data, model, result, working.seconds(), working.cpu_seconds(), seconds_loading};
     print(train.json ? train_json(report) : train_text(report), uses_stdout ? stderr : stdout);
     return result.converged() || train.best_effort ? done : not_certified;
+}
+
+// One pair of a comparison; a solver that does not take the problem says why.
+ComparedRun run_compared(const CompareArguments &compare, const NamedSolver &solver, const Problem &problem, double l2,
+                         const std::string &place) {
+    ComparedRun run;
+    run.solver = solver;
+    run.l2 = l2;
+    try {
+        const std::string task = fmt::format("{} {}, l2 {:g}: ", place, solver.text, l2);
+        const Result result = run_solver(compare, solver.solver, problem, true, task);
+        take_result(result, run);
+        if (!compare.trace.empty()) {
+            run.trace = (std::filesystem::path(compare.trace) / trace_name(run)).string();
+            write_trace(result.trace, run.trace);
+        }
+    } catch (const Error &error) {
+        if (error.kind() != ErrorKind::unsupported && error.kind() != ErrorKind::invalid_argument) throw;
+        run.refusal = error.what();
+    }
+    return run;
+}
+
+// Every solver on every penalty, until Ctrl-C.
+std::vector<ComparedRun> run_comparison(const CompareArguments &compare, const Dataset &data,
+                                        const ProblemOptions &options) {
+    std::vector<ComparedRun> runs;
+    std::vector<std::optional<double>> penalties(compare.l2s.begin(), compare.l2s.end());
+    if (penalties.empty()) penalties.emplace_back();
+    const std::size_t count = penalties.size() * compare.solvers.size();
+    for (const std::optional<double> &l2 : penalties) {
+        TrainArguments one = compare;
+        one.l2 = l2;
+        const Problem problem = make_problem(one, data, options);
+        const double strength = std::visit([](const auto &g) { return g.parts().l2; }, problem.regularizer().variant());
+        for (const NamedSolver &solver : compare.solvers) {
+            if (interrupted) return runs;
+            const std::string place = fmt::format("[{}/{}]", runs.size() + 1, count);
+            runs.push_back(run_compared(compare, solver, problem, strength, place));
+        }
+    }
+    return runs;
+}
+
+void make_folder(const std::string &path) {
+    std::error_code code;
+    std::filesystem::create_directories(path, code);
+    if (!code && std::filesystem::is_directory(path, code))
+        return check_writable((std::filesystem::path(path) / "new.csv").string());
+    fail(ErrorKind::bad_file, fmt::format("{}: cannot make this folder", path));
+}
+
+int compare(const Arguments &arguments) {
+    const CompareArguments compare = parse_compare(arguments);
+    check_files({compare.data, compare.weights, compare.penalty_factors}, {compare.plot});
+    if (!compare.trace.empty()) make_folder(compare.trace);
+    Dataset data = read(compare.data, compare.read);
+    ProblemOptions options = compare.problem;
+    options.penalty_factors = read_weights_and_factors(compare.weights, compare.penalty_factors, data.features(), data);
+    with_file([&] { check(data.matrix); });
+    stop_on_signals();
+    const std::vector<ComparedRun> runs = run_comparison(compare, data, options);
+    if (!compare.plot.empty()) write_text(compare_svg(compare, runs), compare.plot);
+    print(compare.json ? compare_json(compare, data, runs) : compare_text(compare, data, runs));
+    if (interrupted)
+        std::fputs("spdc: interrupted; this is what was finished, and the last run as far as it got\n", stderr);
+    const auto is_refused = [](const ComparedRun &run) { return !run.refusal.empty(); };
+    if (std::all_of(runs.begin(), runs.end(), is_refused)) return usage;
+    const bool missed =
+        interrupted || std::any_of(runs.begin(), runs.end(), [](const auto &run) { return run.missed(); });
+    return missed && !compare.best_effort ? not_certified : done;
 }
 
 // Data for a model: read with the model's index base, and checked to have its features.
@@ -348,6 +422,7 @@ struct Command {
 
 constexpr Command commands[] = {
     {"train", "fit a model and prove how far from optimal it is", train},
+    {"compare", "run several solvers on the same problem", compare},
     {"predict", "predict every row of a data set", predict},
     {"evaluate", "compare predictions with labels or targets", evaluate},
     {"info", "describe a data set or a model", info},

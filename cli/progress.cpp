@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace spdc::cli {
 
@@ -45,8 +46,8 @@ double seconds_left(const std::vector<TracePoint> &points, double tolerance) {
     return std::max(missing, 0.0) * time / fallen;
 }
 
-Progress::Progress(double tolerance, std::int64_t outputs)
-    : tolerance_(tolerance), outputs_(outputs), is_terminal_(::isatty(STDERR_FILENO) == 1),
+Progress::Progress(double tolerance, std::int64_t outputs, std::string task)
+    : tolerance_(tolerance), outputs_(outputs), task_(std::move(task)), is_terminal_(::isatty(STDERR_FILENO) == 1),
       next_(is_terminal_ ? 0 : plain_interval) {}
 
 Progress::~Progress() {
@@ -59,7 +60,7 @@ void Progress::show(const TracePoint &point) {
     points_.push_back(point);
     if (point.seconds < next_) return;
     next_ = point.seconds + (is_terminal_ ? live_interval : plain_interval);
-    std::string text;
+    std::string text = task_;
     if (outputs_ > 1) text += fmt::format("output {}/{}  ", point.output + 1, outputs_);
     text += fmt::format("pass {:<7.4g} primal {:<12.8g} dual {:<12.8g} gap {:.1e} of {:.1e}  {}", point.passes,
                         point.primal, point.dual + 0.0, point.relative_gap, tolerance_, time_text(point.seconds));

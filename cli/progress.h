@@ -4,6 +4,7 @@
 #include "spdc/trace.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace spdc::cli {
@@ -14,7 +15,8 @@ double seconds_left(const std::vector<TracePoint> &points, double tolerance);
 
 class Progress {
   public:
-    Progress(double tolerance, std::int64_t outputs);
+    /// `task` begins every line: what is running, where that is not clear.
+    Progress(double tolerance, std::int64_t outputs, std::string task = {});
     /// Takes the live line away.
     ~Progress();
     Progress(const Progress &) = delete;
@@ -25,6 +27,7 @@ class Progress {
   private:
     double tolerance_;
     std::int64_t outputs_;
+    std::string task_;
     bool is_terminal_;
     bool has_line_ = false;
     double next_ = 0;

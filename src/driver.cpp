@@ -114,8 +114,9 @@ bool Driver::may_go_on(const Method &method) const {
 
 void Driver::record(double passes, double omega) {
     const Certificate &now = certifier_.certificate();
-    trace_.push_back({output_, passes, clock_.seconds(), clock_.seconds() - outcome_.seconds_certifying, now.primal,
-                      now.dual, now.gap, now.relative_gap,
+    const double seconds = clock_.seconds(); // read once: the thread may be put off between two readings
+    trace_.push_back({output_, passes, seconds, seconds - outcome_.seconds_certifying, now.primal, now.dual, now.gap,
+                      now.relative_gap,
                       count_nonzeros(certifier_.x().first(static_cast<std::size_t>(problem_.features()))), omega,
                       solver_});
 }
@@ -151,7 +152,7 @@ void Driver::advance(Method &method, double next) {
     const Certificate &now = certifier_.certificate();
     const double latest = method.passes() + std::max(25.0, 0.5 * method.passes());
     const double promising = stopping_.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual)) / guess_error_;
-    const bool guesses = guess_error_ < 10;
+    const bool guesses = guess_error_ < 10 && !context_.full_trace;
     const auto looks_done = [&] { return 0 < method.estimated_gap() && method.estimated_gap() <= promising; };
     const bool looked_done = looks_done();
     while (method.passes() < next && may_go_on(method)) {

@@ -26,10 +26,15 @@ template <class Row> void axpy(double alpha, const Row &a, double *x) noexcept {
 
 /// <a, a>
 template <class Row> double squared_norm(const Row &a) noexcept {
-    double sum = 0;
+    double even = 0, odd = 0;
+    std::int64_t p = 0;
     const std::int64_t size = a.size();
-    for (std::int64_t p = 0; p < size; ++p) sum += a.value(p) * a.value(p);
-    return sum;
+    for (; p + 1 < size; p += 2) {
+        even += a.value(p) * a.value(p);
+        odd += a.value(p + 1) * a.value(p + 1);
+    }
+    if (p < size) even += a.value(p) * a.value(p);
+    return even + odd;
 }
 
 } // namespace spdc

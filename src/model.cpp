@@ -279,4 +279,10 @@ void check_writable(const std::string &path) {
          fmt::format("{}: cannot open for writing: {}", path, std::generic_category().message(problem)));
 }
 
+void write_text(const std::string &text, const std::string &path) {
+    OutputFile out(path);
+    out.write(text);
+    out.commit();
+}
+
 } // namespace spdc

@@ -238,6 +238,7 @@ Problem Problem::on(AnyMatrix matrix, std::span<const std::int32_t> like, std::v
                     std::vector<double> penalty_factors) const {
     Problem other = *this;
     other.matrix_ = std::make_shared<AnyMatrix>(std::move(matrix));
+    other.row_facts_ = std::make_shared<RowFacts>();
     other.data_rows_ = other.rows();
     other.kept_rows_.clear();
     const auto chosen = [&](std::span<const double> numbers) {
@@ -270,13 +271,52 @@ void Problem::combine(std::span<const double> y, std::span<double> u) const {
     spdc::combine(*this, y, u, alone);
 }
 
-std::vector<double> Problem::squared_row_norms() const {
-    std::vector<double> norms(at(rows()));
-    std::visit(
-        [&](const auto &matrix) {
-            for (std::int64_t i = 0; i < matrix.rows(); ++i) norms[at(i)] = squared_norm(matrix.row(i));
-        },
-        *matrix_);
+namespace {
+
+/// The row's one value, 0 for a row without entries; nothing where two differ.
+template <class Value> std::optional<double> only_value(const CsrRow<Value> &row) noexcept {
+    if (row.count == 0) return 0.0;
+    const Value first = row.values[0];
+    int others = 0; // counted to the end, so that the loop needs no branches
+    for (std::int64_t p = 1; p < row.count; ++p) others |= row.values[p] != first ? 1 : 0;
+    return others ? std::nullopt : std::optional<double>(first);
+}
+
+} // namespace
+
+std::span<const double> Problem::row_values() const {
+    std::vector<double> &values = row_facts_->values;
+    std::call_once(row_facts_->has_values, [&] {
+        std::visit(
+            [&]<class Matrix>(const Matrix &matrix) {
+                if constexpr (requires { matrix.offsets(); }) {
+                    for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                        const auto value = only_value(matrix.row(i));
+                        if (!value) return values.clear(); // at the first row in most data
+                        values.push_back(*value);
+                    }
+                }
+            },
+            *matrix_);
+    });
+    return values;
+}
+
+std::span<const double> Problem::squared_row_norms() const {
+    std::vector<double> &norms = row_facts_->squared_norms;
+    std::call_once(row_facts_->has_norms, [&] {
+        norms.resize(at(rows()));
+        const auto values = row_values();
+        std::visit(
+            [&](const auto &matrix) {
+                for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                    const auto row = matrix.row(i);
+                    norms[at(i)] = values.empty() ? squared_norm(row)
+                                                  : static_cast<double>(row.size()) * values[at(i)] * values[at(i)];
+                }
+            },
+            *matrix_);
+    });
     return norms;
 }
 

@@ -15,6 +15,47 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr std::int64_t row_chunk = 512;
 
+/// A row whose entries all have one value, so that only its columns are read.
+struct OneValueRow {
+    const std::int32_t *columns;
+    std::int64_t count;
+    double one;
+
+    std::int64_t size() const noexcept { return count; }
+    std::int32_t column(std::int64_t p) const noexcept { return columns[p]; }
+    double value(std::int64_t) const noexcept { return one; }
+    std::int64_t lower_bound(std::int64_t column) const noexcept {
+        return std::lower_bound(columns, columns + count, column) - columns;
+    }
+};
+
+/// A sparse matrix of such rows.
+template <class Matrix> struct OneValueRows {
+    const Matrix &matrix;
+    std::span<const double> values;
+
+    std::int64_t rows() const noexcept { return matrix.rows(); }
+    std::int64_t cols() const noexcept { return matrix.cols(); }
+    std::int64_t nonzeros() const noexcept { return matrix.nonzeros(); }
+    OneValueRow row(std::int64_t i) const noexcept {
+        const auto row = matrix.row(i);
+        return {row.columns, row.count, values[at(i)]};
+    }
+};
+
+/// visit(matrix) with the type that reads least.
+template <class Visit> void visit_matrix(const Problem &problem, Visit &&visit) {
+    const auto values = problem.row_values();
+    std::visit(
+        [&]<class Matrix>(const Matrix &matrix) {
+            if constexpr (requires { matrix.offsets(); }) {
+                if (!values.empty()) return visit(OneValueRows<Matrix>{matrix, values});
+            }
+            visit(matrix);
+        },
+        problem.matrix());
+}
+
 /// Columns 0 = c_0 < c_1 < ... = cols that cut the matrix into parts of about as many entries, judged by a few of them.
 template <class Matrix> std::vector<std::int64_t> column_parts(const Matrix &matrix, std::int64_t parts) {
     constexpr std::int64_t most_rows = 128, most_entries = 16;
@@ -90,32 +131,28 @@ void predict(const Problem &problem, std::span<const double> x, std::span<double
         std::fill(z.begin(), z.end(), constant);
         return;
     }
-    std::visit(
-        [&](const auto &matrix) {
-            const std::int64_t rows = matrix.rows(), chunks = (rows + row_chunk - 1) / row_chunk;
-            team.for_each(chunks, static_cast<double>(matrix.nonzeros()), [&](std::int64_t k) {
-                const std::int64_t begin = k * row_chunk;
-                for (std::int64_t i = begin; i < std::min(begin + row_chunk, rows); ++i) {
-                    z[at(i)] = dot(matrix.row(i), x.data()) + constant;
-                }
-            });
-        },
-        problem.matrix());
+    visit_matrix(problem, [&](const auto &matrix) {
+        const std::int64_t rows = matrix.rows(), chunks = (rows + row_chunk - 1) / row_chunk;
+        team.for_each(chunks, static_cast<double>(matrix.nonzeros()), [&](std::int64_t k) {
+            const std::int64_t begin = k * row_chunk;
+            for (std::int64_t i = begin; i < std::min(begin + row_chunk, rows); ++i) {
+                z[at(i)] = dot(matrix.row(i), x.data()) + constant;
+            }
+        });
+    });
 }
 
 void combine(const Problem &problem, std::span<const double> y, std::span<double> u, Team &team) {
     constexpr std::int64_t row_parts = 64;
     const double scale = 1 / static_cast<double>(problem.rows());
     const auto weight = [&](std::int64_t i) { return problem.importance(i) * y[at(i)] * scale; };
-    std::visit(
-        [&](const auto &matrix) {
-            if (2 * row_parts * matrix.cols() <= matrix.nonzeros()) {
-                combine_by_rows(matrix, weight, row_parts, u, team);
-            } else {
-                combine_by_columns(matrix, weight, u, team);
-            }
-        },
-        problem.matrix());
+    visit_matrix(problem, [&](const auto &matrix) {
+        if (2 * row_parts * matrix.cols() <= matrix.nonzeros()) {
+            combine_by_rows(matrix, weight, row_parts, u, team);
+        } else {
+            combine_by_columns(matrix, weight, u, team);
+        }
+    });
     if (!problem.has_intercept()) return;
     const auto n = static_cast<std::size_t>(problem.rows());
     u.back() = sum_chunks<Sum>(team, n, static_cast<double>(n), [&](std::size_t begin, std::size_t end, Sum &sum) {

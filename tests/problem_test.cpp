@@ -1,7 +1,9 @@
+#include "random.h"
 #include "spdc/problem.h"
 #include "support/oracles.h"
 #include "support/problems.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -431,7 +433,45 @@ TEST(Problem, InterceptNamesAreThoseTheyPrintAs) {
 TEST(Problem, RowNormsLeaveWeightAndInterceptOut) {
     Dataset data = as_dataset({{{3, 4}, {0, 0}, {-1, 1}}, {1, 2, 3}, {1, 2, 3}});
     const Problem problem(data, Squared{}, L2{1}, with_intercept(Intercept::free));
-    EXPECT_EQ(problem.squared_row_norms(), (std::vector<double>{25, 0, 2}));
+    EXPECT_THAT(problem.squared_row_norms(), testing::ElementsAre(25, 0, 2));
+}
+
+TEST(Problem, FindsTheOneValueOfEveryRow) {
+    const auto values = [](std::vector<std::vector<double>> rows, Storage storage) {
+        const Dataset data = as_dataset({std::move(rows), {1, 2, 3}, {}}, storage);
+        const Problem problem(data, Squared{}, L2{1});
+        const auto found = problem.row_values();
+        return std::vector<double>(found.begin(), found.end());
+    };
+    for (const Storage sparse : {Storage::csr_float, Storage::csr_double}) {
+        EXPECT_EQ(values({{3, 3, 0}, {0, 0, 0}, {0, -2, -2}}, sparse), (std::vector<double>{3, 0, -2}));
+        EXPECT_TRUE(values({{3, 3, 0}, {0, 0, 0}, {0, -2, 2}}, sparse).empty());
+    }
+    EXPECT_TRUE(values({{3, 3, 3}, {1, 1, 1}, {2, 2, 2}}, Storage::dense_double).empty());
+}
+
+TEST(Problem, RowsOfOneValueGiveTheProductsOfAnyRows) {
+    Random random(5);
+    TinyData data;
+    for (int i = 0; i < 300; ++i) {
+        std::vector<double> row(200);
+        const double value = random.normal();
+        for (double &entry : row) entry = random.uniform() < 0.2 ? value : 0.0;
+        data.rows.push_back(row);
+        data.targets.push_back(random.normal());
+    }
+    const Problem sparse(as_dataset(data, Storage::csr_double), Squared{}, L2{1});
+    const Problem dense(as_dataset(data, Storage::dense_double), Squared{}, L2{1});
+    ASSERT_FALSE(sparse.row_values().empty());
+    std::vector<double> x(200), y(300), z(300), z_dense(300), u(200), u_dense(200);
+    for (double &v : x) v = random.normal();
+    for (double &v : y) v = random.normal();
+    sparse.predict(x, z);
+    dense.predict(x, z_dense);
+    sparse.combine(y, u);
+    dense.combine(y, u_dense);
+    for (std::size_t i = 0; i < z.size(); ++i) EXPECT_NEAR(z[i], z_dense[i], 1e-12 * (1 + std::fabs(z_dense[i])));
+    for (std::size_t j = 0; j < u.size(); ++j) EXPECT_NEAR(u[j], u_dense[j], 1e-12 * (1 + std::fabs(u_dense[j])));
 }
 
 } // namespace

@@ -14,28 +14,28 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// The order in which spdc_fast visits fewer rows than fit in one block: a shuffle to store short rows, long ones stay where they
-/// are, and another shuffle for every sweep.
+/// The order in which spdc_fast visits rows: a shuffle to store short ones, long ones stay where they are; then in every sweep blocks
+/// of four in random order, the first one shorter by a random number of rows.
 class VisitingOrder {
   public:
     VisitingOrder(std::int64_t n, bool rows_are_long, std::uint64_t seed) : random_(seed), stored_(at(n)) {
         std::iota(stored_.begin(), stored_.end(), 0);
-        if (!rows_are_long) shuffle(stored_);
+        if (!rows_are_long) random_.shuffle(stored_);
     }
     std::vector<std::int64_t> next_sweep() {
-        std::vector<std::int64_t> places(stored_.size()), rows;
-        std::iota(places.begin(), places.end(), 0);
-        shuffle(places);
-        for (const std::int64_t place : places) rows.push_back(stored_[at(place)]);
+        const std::int64_t shift = random_.below(4), n = static_cast<std::int64_t>(stored_.size());
+        std::vector<std::int64_t> ends, rows; // of the blocks
+        for (std::int64_t end = 4 - shift; end < n + 4; end += 4) ends.push_back(end);
+        random_.shuffle(ends);
+        for (const std::int64_t end : ends) {
+            for (std::int64_t i = end - 4; i < end; ++i) {
+                if (0 <= i && i < n) rows.push_back(stored_[at(i)]);
+            }
+        }
         return rows;
     }
 
   private:
-    void shuffle(std::vector<std::int64_t> &values) {
-        for (std::size_t i = values.size(); i > 1; --i) {
-            std::swap(values[i - 1], values[at(random_.below(static_cast<std::int64_t>(i)))]);
-        }
-    }
     spdc::Random random_;
     std::vector<std::int64_t> stored_;
 };
@@ -49,8 +49,8 @@ Tiny full_rows(Task task) {
     return tiny;
 }
 
-void expect_eager_twin(const Tiny &tiny, const AnyLoss &loss, double lambda, double omega, bool is_sdca) {
-    const Problem problem(tiny_dataset(tiny), loss, L2{lambda});
+void expect_eager_twin(const TinyData &data, const AnyLoss &loss, double lambda, double omega, bool is_sdca) {
+    const Problem problem(as_dataset(data), loss, L2{lambda});
     SolveContext context;
     context.seed = 5;
     const auto method = is_sdca
@@ -61,7 +61,7 @@ void expect_eager_twin(const Tiny &tiny, const AnyLoss &loss, double lambda, dou
     const double tau =
         is_sdca ? 1 / (lambda * n) : omega * std::sqrt(loss.gamma() / (lambda * n)) / median_norm(problem);
     EagerFast twin(dense, lambda, tau);
-    VisitingOrder order(problem.rows(), tiny.columns >= 40, context.seed);
+    VisitingOrder order(problem.rows(), data.rows.front().size() >= 40, context.seed);
     for (int sweep = 0; sweep < 25; ++sweep) {
         for (const std::int64_t i : order.next_sweep()) twin.visit(at(i));
         method->advance(1);
@@ -83,9 +83,10 @@ TEST(SpdcFast, EqualsTheEagerTwinIterateForIterate) {
             Tiny long_rows = full_rows(loss.task());
             long_rows.columns = 40;
             long_rows.density = 1;
-            for (const Tiny &tiny : {full_rows(loss.task()), long_rows}) {
-                for (const double omega : {0.5, 1.0, 3.0}) expect_eager_twin(tiny, loss, lambda, omega, false);
-                expect_eager_twin(tiny, loss, lambda, 0, true);
+            const TinyData some = tiny_data(full_rows(loss.task())), many = tiny_data(long_rows);
+            for (const TinyData &data : {some, many, with_one_value_a_row(some), with_one_value_a_row(many)}) {
+                for (const double omega : {0.5, 1.0, 3.0}) expect_eager_twin(data, loss, lambda, omega, false);
+                expect_eager_twin(data, loss, lambda, 0, true);
             }
         }
     }

@@ -220,14 +220,15 @@ TEST(SpdcOwners, AreChosenForLongRowsManyEntriesAndFourThreads) {
 
 TEST(OwnerRows, AreTheRowsInPieces) {
     for (const Storage storage : all_storages) {
-        for (const int owners : {2, 3, 16}) {
-            const TinyData data = tiny_data({.rows = 200, .columns = 70, .density = 0.4});
-            const AnyMatrix matrix = as_matrix(data.rows, storage);
+        for (const auto &[owners, one_value] : {std::pair{2, false}, {3, false}, {16, false}, {2, true}, {16, true}}) {
+            const TinyData any = tiny_data({.rows = 200, .columns = 70, .density = 0.4});
+            const TinyData data = one_value ? with_one_value_a_row(any) : any;
+            const Problem problem(as_dataset(data, storage), Logistic{}, L2{1});
             std::vector<std::int32_t> order(data.rows.size());
             for (std::size_t p = 0; p < order.size(); ++p)
                 order[p] = static_cast<std::int32_t>((p * 37) % order.size());
             Team team(2);
-            const OwnerRows rows(matrix, order, owners, team);
+            const OwnerRows rows(problem.matrix(), problem.row_values(), order, owners, team);
             std::vector<std::vector<ZU>> zu(at(owners), std::vector<ZU>(at(rows.width())));
             std::vector<double> z(70), u(70);
             spdc::Random random(4);
@@ -263,12 +264,12 @@ TEST(OwnerRows, AreTheRowsInPieces) {
     }
 }
 
-TEST(OwnerRows, HaveTheGramMatrixOfABatch) {
-    const TinyData data = tiny_data({.rows = 200, .columns = 70, .density = 0.4});
+void expect_gram_matrix(const TinyData &data) {
     std::vector<std::int32_t> order(data.rows.size());
     std::iota(order.begin(), order.end(), 0);
     Team team(2);
-    const OwnerRows rows(as_matrix(data.rows, Storage::csr_float), order, 3, team);
+    const Problem problem(as_dataset(data, Storage::csr_float), Logistic{}, L2{1});
+    const OwnerRows rows(problem.matrix(), problem.row_values(), order, 3, team);
     OwnerRows::Scratch scratch;
     rows.reserve(scratch);
     rows.clear(scratch);
@@ -288,12 +289,18 @@ TEST(OwnerRows, HaveTheGramMatrixOfABatch) {
     }
 }
 
+TEST(OwnerRows, HaveTheGramMatrixOfABatch) {
+    const TinyData data = tiny_data({.rows = 200, .columns = 70, .density = 0.4});
+    expect_gram_matrix(data);
+    expect_gram_matrix(with_one_value_a_row(data));
+}
+
 TEST(OwnerRows, HaveTheSameNumberOfEntriesToWithinOneARow) {
     const TinyData data = text_data(Task::classification, false);
     std::vector<std::int32_t> order(data.rows.size());
     std::iota(order.begin(), order.end(), 0);
     Team team(1);
-    const OwnerRows rows(as_matrix(data.rows, Storage::csr_float), order, 8, team);
+    const OwnerRows rows(as_matrix(data.rows, Storage::csr_float), {}, order, 8, team);
     std::vector<std::int64_t> entries(8);
     for (const auto &row : data.rows) {
         for (std::size_t j = 0; j < row.size(); ++j)

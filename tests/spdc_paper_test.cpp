@@ -61,7 +61,8 @@ class Twin {
   public:
     Twin(const Problem &problem, const Spdc &options, std::uint64_t seed)
         : problem_(problem), options_(options), seed_(seed), n_(static_cast<double>(problem.rows())),
-          m_(static_cast<double>(options.batch_size)), norms_(problem.squared_row_norms()) {
+          m_(static_cast<double>(options.batch_size)),
+          norms_(problem.squared_row_norms().begin(), problem.squared_row_norms().end()) {
         set_intercept();
         for (std::int64_t i = 0; i < problem.rows(); ++i) {
             double &norm = norms_[static_cast<std::size_t>(i)];
@@ -297,7 +298,7 @@ TEST(SpdcIterates, EqualTheEagerOnesOnFeaturesThatAreSeenOnceInThousandsOfIterat
 TEST(SpdcIterates, OfMiniBatchesOfOneAreThoseOfTheSerialMethod) {
     const Problem problem(tiny_dataset({.density = 0.3}), SmoothedHinge{}, ElasticNet{0.01, 0.01});
     const double R = std::sqrt([&] {
-        const std::vector<double> norms = problem.squared_row_norms();
+        const auto norms = problem.squared_row_norms();
         return *std::max_element(norms.begin(), norms.end());
     }());
     const StepSizes steps = theorem1_steps(24, 1, R, 1, 0.01, 0.5);

@@ -87,5 +87,7 @@ void write_predictions(const Model &model, const Dataset &data, Prediction kind,
 
 /// Throws Error(bad_file) unless a file of that name can be written; leaves nothing behind.
 void check_writable(const std::string &path);
+/// Writes the text as a file that appears whole or not at all; throws Error(bad_file).
+void write_text(const std::string &text, const std::string &path);
 
 } // namespace spdc

@@ -12,6 +12,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -124,13 +125,22 @@ class Problem {
     void combine(std::span<const double> y, std::span<double> u) const;
 
     /// Squared row norms |a_i|^2 of the data, without intercept and weight.
-    std::vector<double> squared_row_norms() const;
+    std::span<const double> squared_row_norms() const;
+    /// The value that all entries of row i have, as in text that is counted by 0 and 1 and then normalised. Empty unless the matrix is
+    /// sparse and every row has one.
+    std::span<const double> row_values() const;
 
     double primal(std::span<const double> x) const;
     /// -infinity where D is: a u_j outside the domain of g_j*. See Certifier for dual points that are always usable.
     double dual(std::span<const double> y) const;
 
   private:
+    /// What the rows are asked for now and then: found when first asked, shared by copies of the problem.
+    struct RowFacts {
+        std::once_flag has_norms, has_values;
+        std::vector<double> squared_norms, values;
+    };
+
     Problem() = default;
     void find_labels(const Dataset &data, std::span<const double> targets);
     std::vector<double> encoded(std::span<const double> targets, std::int64_t output) const;
@@ -140,6 +150,7 @@ class Problem {
     void set_regularizer(std::vector<double> penalty_factors);
 
     std::shared_ptr<const AnyMatrix> matrix_;
+    std::shared_ptr<RowFacts> row_facts_ = std::make_shared<RowFacts>();
     AnyLoss loss_;
     AnyRegularizer regularizer_;
     Intercept intercept_ = Intercept::none;

@@ -93,13 +93,14 @@ struct SpdcFast {
     }
 };
 
-/// Stochastic dual coordinate ascent: spdc_fast at its other end.
+/// Proximal stochastic dual coordinate ascent (Shalev-Shwartz and Zhang 2013); with a plain l2 penalty spdc_fast at its other end.
 struct Sdca {
     static constexpr std::string_view name = "sdca";
-    static constexpr std::string_view help = "stochastic dual coordinate ascent with shrinking, for l2 penalties";
+    static constexpr std::string_view help = "proximal stochastic dual coordinate ascent, for penalties with l2";
 
     bool shrinking = true;
     std::optional<std::int64_t> owners = {};
+    Sampling sampling = Sampling::permutation;
 
     template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
         visit(Field{"shrinking", "leave out rows whose dual sits at a bound"}, self.shrinking);
@@ -108,6 +109,101 @@ struct Sdca {
                     "threads",
                     1, 64},
               self.owners);
+        visit(Field{"sampling", "how rows are picked: uniform or permutation"}, self.sampling);
+    }
+};
+
+/// Stochastic average gradient (Schmidt, Le Roux and Bach 2017).
+struct Sag {
+    static constexpr std::string_view name = "sag";
+    static constexpr std::string_view help = "stochastic average gradient, for smooth losses";
+
+    std::optional<double> step = {};
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"step", "step size times the rows' largest smoothness; the theory's by default", 0, finite,
+                    Bound::open},
+              self.step);
+    }
+};
+
+/// SAGA (Defazio, Bach and Lacoste-Julien 2014).
+struct Saga {
+    static constexpr std::string_view name = "saga";
+    static constexpr std::string_view help = "stochastic gradients corrected by a table, for smooth losses";
+
+    std::optional<double> step = {};
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"step", "step size times the rows' largest smoothness; the theory's by default", 0, finite,
+                    Bound::open},
+              self.step);
+    }
+};
+
+/// Proximal SVRG (Xiao and Zhang 2014).
+struct Svrg {
+    static constexpr std::string_view name = "svrg";
+    static constexpr std::string_view help = "stochastic gradients corrected by a full one, for smooth losses";
+
+    std::optional<double> step = {};
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"step", "step size times the rows' largest smoothness; the theory's by default", 0, finite,
+                    Bound::open},
+              self.step);
+    }
+};
+
+/// Accelerated proximal SDCA (Shalev-Shwartz and Zhang 2014).
+struct Asdca {
+    static constexpr std::string_view name = "asdca";
+    static constexpr std::string_view help = "accelerated proximal SDCA: an outer loop round sdca";
+
+    Sampling sampling = Sampling::permutation;
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"sampling", "how rows are picked: uniform or permutation"}, self.sampling);
+    }
+};
+
+/// Accelerated mini-batch SDCA (Shalev-Shwartz and Zhang 2013).
+struct AsdcaMinibatch {
+    static constexpr std::string_view name = "asdca_minibatch";
+    static constexpr std::string_view help = "accelerated mini-batch stochastic dual coordinate ascent";
+
+    std::optional<std::int64_t> batch_size = {};
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"batch-size", "rows updated together", 1}, self.batch_size);
+    }
+};
+
+/// Accelerated proximal coordinate gradient on the dual (Lin, Lu and Xiao 2014).
+struct Apcg {
+    static constexpr std::string_view name = "apcg";
+    static constexpr std::string_view help = "accelerated proximal coordinate gradient method on the dual";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
+/// Randomized primal-dual gradient (Lan and Zhou 2015).
+struct Rpdg {
+    static constexpr std::string_view name = "rpdg";
+    static constexpr std::string_view help = "randomized primal-dual gradient: spdc with the dual's own distance";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
+/// SDCA with the alternating direction method of multipliers (Suzuki 2014).
+struct SdcaAdmm {
+    static constexpr std::string_view name = "sdca_admm";
+    static constexpr std::string_view help = "dual coordinate ascent inside the alternating direction method";
+
+    std::optional<std::int64_t> batch_size = {};
+    std::optional<double> rho = {};
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"batch-size", "rows updated together", 1}, self.batch_size);
+        visit(Field{"rho", "weight of the constraint in the augmented Lagrangian", 0, finite, Bound::open}, self.rho);
     }
 };
 
@@ -143,7 +239,62 @@ struct WorkingSet {
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
-using AnySolver = std::variant<Auto, Spdc, SpdcFast, Sdca, Newton, NewtonCg, Hybrid, WorkingSet>;
+/// Nesterov's accelerated proximal gradient method on the whole data, with adaptive line search.
+struct AcceleratedGradient {
+    static constexpr std::string_view name = "accelerated_gradient";
+    static constexpr std::string_view help = "Nesterov's accelerated full gradient with line search, for smooth losses";
+    template <class Self, class Visit> static void fields(Self &, Visit &&) {}
+};
+
+/// The limited-memory quasi-Newton method; OWL-QN where there is an l1 penalty.
+struct Lbfgs {
+    static constexpr std::string_view name = "lbfgs";
+    static constexpr std::string_view help = "limited-memory BFGS, OWL-QN with l1, for smooth losses and no bounds";
+
+    std::int64_t memory = 30;
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"memory", "pairs of steps and gradient changes that are kept", 1, 1000}, self.memory);
+    }
+};
+
+/// The batch primal-dual method of Chambolle and Pock (2011).
+struct ChambollePock {
+    static constexpr std::string_view name = "chambolle_pock";
+    static constexpr std::string_view help = "the batch primal-dual method that the paper's is the stochastic form of";
+
+    std::optional<double> tau = {};
+    std::optional<double> sigma = {};
+    std::optional<double> theta = {};
+
+    template <class Self, class Visit> static void fields(Self &self, Visit &&visit) {
+        visit(Field{"tau", "primal step size instead of the theorem's", 0, infinity, Bound::open}, self.tau);
+        visit(Field{"sigma", "dual step size instead of the theorem's", 0, infinity, Bound::open}, self.sigma);
+        visit(Field{"theta", "extrapolation instead of the theorem's", 0, 1}, self.theta);
+    }
+};
+
+// clang-format off
+using AnySolver = std::variant<Auto,
+                               Spdc,
+                               SpdcFast,
+                               Sdca,
+                               Newton,
+                               NewtonCg,
+                               Hybrid,
+                               WorkingSet,
+                               Sag,
+                               Saga,
+                               Svrg,
+                               Asdca,
+                               AsdcaMinibatch,
+                               Apcg,
+                               Rpdg,
+                               SdcaAdmm,
+                               AcceleratedGradient,
+                               Lbfgs,
+                               ChambollePock>;
+// clang-format on
 
 /// The names of all solvers, in the order of AnySolver.
 std::vector<std::string> solver_names();
@@ -178,6 +329,8 @@ struct SolveContext {
     bool copy = true; // false: no solver or presolve that copies the data, and all others read them where they are
     bool same_bits = false; // for any number of threads: without the owners of spdc_fast, which start at 4 threads
     const Start *start = nullptr; // certified first; methods that can go on from there do
+    bool full_trace =
+        false; // certify on schedule, even where a method's own guess of its gap says that it is too early
 };
 
 /// Solves the problem. Throws Error when the call is wrong; a run that ends badly is a Result that says so.

@@ -11,7 +11,7 @@ namespace {
 
 /// 6 (1 + sqrt(kappa/n)/2): the passes that spdc_fast needs on text to a gap of 1e-6.
 double passes_on_text(const Problem &problem) {
-    const std::vector<double> norms = problem.squared_row_norms();
+    const std::span<const double> norms = problem.squared_row_norms();
     double mean = 0;
     for (const double norm : norms) mean += norm / static_cast<double>(norms.size());
     const double gamma = problem.loss().gamma() > 0 ? problem.loss().gamma() : 0.1;
@@ -39,7 +39,7 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
 bool prefers_newton(const Problem &problem) {
     if (!newton_takes(problem, 2000)) return false;
     // a loss with kinks takes some hundred iterations, and spdc_fast about twice the passes that text needs
-    if (!is_smooth(problem.loss()) && passes_on_text(problem) < 20) return false;
+    if (!is_smooth(problem.loss()) && passes_on_text(problem) < 40) return false;
     return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
 }
 
@@ -50,7 +50,7 @@ bool prefers_newton(const Problem &problem) {
 double predicted_passes(const Problem &problem) {
     const double text = passes_on_text(problem);
     const std::int64_t n = problem.rows(), d = problem.features();
-    if (n > d) return std::min(8 * text, 1e4);
+    if (n > d) return std::min(3 * text, 1e4);
     if (problem.loss().task() == Task::regression && d <= 4 * n) return std::min(3 * text, 1e4);
     return std::min(text, 60.0);
 }

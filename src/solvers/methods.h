@@ -23,6 +23,8 @@ struct Choice {
 std::vector<Choice> choose(const Problem &problem, bool may_copy);
 /// Passes that spdc_fast is likely to need to a relative gap of 1e-6.
 double predicted_passes(const Problem &problem);
+/// sdca for plain l2 penalties and permuted rows: a kernel of spdc_fast.
+std::unique_ptr<Method> make_fast_sdca(const Problem &problem, const Sdca &options, const SolveContext &context);
 
 std::unique_ptr<Method> make_method(const Problem &problem, const Spdc &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const SpdcFast &options, const SolveContext &context);
@@ -31,5 +33,17 @@ std::unique_ptr<Method> make_method(const Problem &problem, const Newton &option
 std::unique_ptr<Method> make_method(const Problem &problem, const NewtonCg &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const Hybrid &options, const SolveContext &context);
 std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const AcceleratedGradient &options,
+                                    const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const Lbfgs &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const ChambollePock &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const Sag &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const Saga &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const Svrg &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const Asdca &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const AsdcaMinibatch &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const Apcg &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const Rpdg &options, const SolveContext &context);
+std::unique_ptr<Method> make_method(const Problem &problem, const SdcaAdmm &options, const SolveContext &context);
 
 } // namespace spdc

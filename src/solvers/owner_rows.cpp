@@ -29,27 +29,39 @@ HalfFloat to_half(float value) noexcept {
     return static_cast<HalfFloat>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16); // to nearest, ties to even
 }
 
-OwnerRows::OwnerRows(const AnyMatrix &matrix, std::span<const std::int32_t> order, int owners, Team &team)
+OwnerRows::OwnerRows(const AnyMatrix &matrix, std::span<const double> row_values, std::span<const std::int32_t> order,
+                     int owners, Team &team)
     : owners_(owners), bits_(std::bit_width(static_cast<unsigned>(owners - 1))) {
     std::visit(
         [&]<class Matrix>(const Matrix &m) {
-            using Value = typename Matrix::value_type;
             number_features(m, team);
             measure_rows(m, order, team);
-            const bool is_narrow = width_ <= std::numeric_limits<std::uint16_t>::max();
-            const auto split = [&](auto &entries) {
-                entries.slots.resize(at(starts_.back()));
-                entries.values.resize(at(starts_.back()));
-                team.for_each(static_cast<std::int64_t>(starts_.size()) - 1,
-                              [&](std::int64_t batch) { split_batch(m, order, batch, entries); });
-            };
-            if (is_narrow) {
-                split(entries_.emplace<Entries<Value, std::uint16_t>>());
+            if (row_values.empty()) {
+                split<typename Matrix::value_type>(m, row_values, order, team);
             } else {
-                split(entries_.emplace<Entries<Value, std::uint32_t>>());
+                split<Same>(m, row_values, order, team);
             }
         },
         matrix);
+}
+
+template <class Value, class Matrix>
+void OwnerRows::split(const Matrix &matrix, std::span<const double> row_values, std::span<const std::int32_t> order,
+                      Team &team) {
+    const auto fill = [&](auto &entries) {
+        entries.slots.resize(at(starts_.back()));
+        entries.values.resize(std::is_same_v<Value, Same> ? order.size() : at(starts_.back()));
+        if constexpr (std::is_same_v<Value, Same>) {
+            for (std::size_t p = 0; p < order.size(); ++p) entries.values[p] = {row_values[at(order[p])]};
+        }
+        team.for_each(static_cast<std::int64_t>(starts_.size()) - 1,
+                      [&](std::int64_t batch) { split_batch(matrix, order, batch, entries); });
+    };
+    if (width_ <= std::numeric_limits<std::uint16_t>::max()) {
+        fill(entries_.emplace<Entries<Value, std::uint16_t>>());
+    } else {
+        fill(entries_.emplace<Entries<Value, std::uint32_t>>());
+    }
 }
 
 /// Each thread counts the entries in a range of columns: no two write the same counter.
@@ -140,10 +152,10 @@ void OwnerRows::split_batch(const Matrix &matrix, std::span<const std::int32_t> 
     for (std::int64_t k = 0; k <= batch_rows * owners_; ++k) total += std::exchange(begins[k], total);
     using Slot = typename decltype(entries.slots)::value_type;
     Slot *const slots = entries.slots.data() + starts_[at(batch)];
-    auto *const values = entries.values.data() + starts_[at(batch)];
     each_entry([&](std::uint32_t *begin, std::uint32_t slot, auto value) {
         slots[*begin] = static_cast<Slot>(slot);
-        values[(*begin)++] = value;
+        if constexpr (!E::is_same) entries.values[at(starts_[at(batch)] + *begin)] = value;
+        ++*begin;
     });
     for (std::int64_t k = batch_rows * owners_; k > 0; --k) begins[k] = begins[k - 1]; // each begin has become its end
     begins[0] = 0;
@@ -154,7 +166,8 @@ void OwnerRows::dots(int owner, std::span<const std::int32_t> places, const ZU *
         [&](const auto &entries) {
             for (std::size_t k = 0; k < places.size(); ++k) {
                 const Piece p = piece(owner, places[k]);
-                out[k] = dot(entries.slots.data() + p.begin, entries.values.data() + p.begin, p.end - p.begin, zu);
+                out[k] =
+                    dot(entries.slots.data() + p.begin, entries.values_of(places[k], p.begin), p.end - p.begin, zu);
             }
         },
         entries_);
@@ -165,8 +178,8 @@ void OwnerRows::add(int owner, std::span<const std::int32_t> places, const ZU *m
         [&](const auto &entries) {
             for (std::size_t k = 0; k < places.size(); ++k) {
                 const Piece p = piece(owner, places[k]);
-                spdc::add(moves[k], entries.slots.data() + p.begin, entries.values.data() + p.begin, p.end - p.begin,
-                          zu);
+                spdc::add(moves[k], entries.slots.data() + p.begin, entries.values_of(places[k], p.begin),
+                          p.end - p.begin, zu);
             }
         },
         entries_);
@@ -191,15 +204,15 @@ void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, Hal
     std::visit(
         [&](const auto &entries) {
             const auto *const slots = entries.slots.data();
-            const auto *const values = entries.values.data();
             for (int owner = 0; owner < owners_; ++owner) {
                 if (scratch.first > std::numeric_limits<std::int32_t>::max() / 2) clear(scratch);
                 const std::int32_t first = scratch.first;
                 scratch.links.clear();
                 for (std::size_t r = 0; r < places.size(); ++r) {
                     const Piece p = piece(owner, places[r]);
+                    const auto values = entries.values_of(places[r], p.begin);
                     for (std::int64_t q = p.begin; q < p.end; ++q) {
-                        const auto value = static_cast<double>(values[q]);
+                        const auto value = static_cast<double>(values[q - p.begin]);
                         const std::int32_t top = last[slots[q]];
                         for (std::int32_t k = top; k >= first; k = scratch.links[at(k - first)].before) {
                             const Scratch::Link &link = scratch.links[at(k - first)];

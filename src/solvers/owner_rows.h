@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -32,8 +33,9 @@ using GramBlock = HalfFloat[batch_rows * batch_rows];
 
 class OwnerRows {
   public:
-    /// `order`: which row of the matrix stands at each place. Zeros are left out.
-    OwnerRows(const AnyMatrix &matrix, std::span<const std::int32_t> order, int owners, Team &team);
+    /// `order`: which row of the matrix stands at each place. Zeros are left out. `row_values`: as Problem::row_values() gives them.
+    OwnerRows(const AnyMatrix &matrix, std::span<const double> row_values, std::span<const std::int32_t> order,
+              int owners, Team &team);
 
     int owners() const noexcept { return owners_; }
     /// Features with entries of the owner that has most. Features without have slots beyond.
@@ -67,13 +69,20 @@ class OwnerRows {
 
   private:
     template <class T> using Large = std::vector<T, UnfilledHugePageAllocator<T>>;
-    /// Slots of 16 bits where they are enough.
+    /// Slots of 16 bits where they are enough. Value: as in the matrix, or Same where a row's entries have one.
     template <class Value, class Slot> struct Entries {
+        static constexpr bool is_same = std::is_same_v<Value, Same>;
         Large<Slot> slots;
-        Large<Value> values;
+        Large<Value> values; // of the entries, or of the rows by place
+
+        auto values_of(std::int32_t place, std::int64_t begin) const noexcept {
+            if constexpr (is_same) return values[index(place)];
+            if constexpr (!is_same) return values.data() + begin;
+        }
     };
-    using AnyEntries = std::variant<Entries<float, std::uint16_t>, Entries<float, std::uint32_t>,
-                                    Entries<double, std::uint16_t>, Entries<double, std::uint32_t>>;
+    using AnyEntries =
+        std::variant<Entries<float, std::uint16_t>, Entries<float, std::uint32_t>, Entries<double, std::uint16_t>,
+                     Entries<double, std::uint32_t>, Entries<Same, std::uint16_t>, Entries<Same, std::uint32_t>>;
     struct Piece {
         std::int64_t begin, end;
     };
@@ -90,6 +99,9 @@ class OwnerRows {
     template <class Matrix> void number_features(const Matrix &matrix, Team &team);
     void deal(std::span<const std::uint32_t> counts, Team &team);
     template <class Matrix> void measure_rows(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
+    template <class Value, class Matrix>
+    void split(const Matrix &matrix, std::span<const double> row_values, std::span<const std::int32_t> order,
+               Team &team);
     template <class Matrix, class E>
     void split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries);
 

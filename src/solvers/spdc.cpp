@@ -60,14 +60,15 @@ void parse(const std::string &name, Sampling &sampling) {
     fail_unknown("sampling", name, {"uniform", "weighted", "permutation"});
 }
 
-SpdcMethod::SpdcMethod(const Problem &problem, const Spdc &options, const SolveContext &context)
+SpdcMethod::SpdcMethod(const Problem &problem, const Spdc &options, const SolveContext &context, DualDistance distance)
     : problem_(problem), options_(options), n_(problem.rows()), d_(problem.features()), m_(options.batch_size),
       threads_(m_ > 1 ? context.threads : 1), step_(make_step(problem.regularizer(), problem.penalty_factors(), 1, 0)),
       w_(at(problem.dimension())), y_(at(problem.rows()), 0.0) {
     if (m_ > n_) {
         fail(ErrorKind::invalid_argument, fmt::format("batch-size = {}: the data have only {} rows", m_, n_));
     }
-    norms_ = problem.squared_row_norms();
+    const auto squared_norms = problem.squared_row_norms();
+    norms_.assign(squared_norms.begin(), squared_norms.end());
     if (problem.intercept() == Intercept::penalized) column_ = 1;
     if (problem.intercept() == Intercept::free) {
         std::vector<double> sorted = norms_;
@@ -102,6 +103,16 @@ SpdcMethod::SpdcMethod(const Problem &problem, const Spdc &options, const SolveC
         for (std::int64_t &k : upcoming_) sampler_->draw({&k, 1});
     }
     set_steps(); // weighted sampling's steps need its probabilities
+    if (distance == DualDistance::conjugate) start_at_gradients();
+}
+
+void SpdcMethod::start_at_gradients() {
+    zbar_.assign(y_.size(), 0.0);
+    for (std::size_t i = 0; i < y_.size(); ++i) y_[i] = problem_.loss().derivative(0, problem_.targets()[i]);
+    std::vector<double> u(w_.size());
+    problem_.combine(y_, u);
+    for (std::size_t j = 0; j < u.size(); ++j) w_[j].u = u[j]; // a penalised intercept's column is 1
+    visits_ = n_;
 }
 
 void SpdcMethod::start(std::span<const double> x, std::span<const double> y) {
@@ -319,7 +330,10 @@ double SpdcMethod::update_dual(std::int64_t k, double z) noexcept {
         centre /= 1 + sigma * delta_y_;
         sigma /= 1 + sigma * delta_y_;
     }
-    const double next = problem_.loss().dual_prox(z, centre, sigma, problem_.targets()[at(k)]);
+    const double b = problem_.targets()[at(k)];
+    if (!zbar_.empty()) zbar_[at(k)] = (zbar_[at(k)] + sigma * gamma_ * z) / (1 + sigma * gamma_);
+    const double next =
+        zbar_.empty() ? problem_.loss().dual_prox(z, centre, sigma, b) : problem_.loss().derivative(zbar_[at(k)], b);
     const double move = problem_.importance(k) * (next - y);
     y = next;
     return move;

@@ -65,9 +65,16 @@ struct IterateAverage {
     bool is_offered = false; // point() gives the average, not the iterate
 };
 
+/// How the dual step measures its length.
+enum class DualDistance {
+    squares,   // (b - y)^2/2: SPDC
+    conjugate, // the Bregman distance of phi*: RPDG, which starts at y = phi'(0); for smooth losses
+};
+
 class SpdcMethod final : public Method {
   public:
-    SpdcMethod(const Problem &problem, const Spdc &options, const SolveContext &context);
+    SpdcMethod(const Problem &problem, const Spdc &options, const SolveContext &context,
+               DualDistance distance = DualDistance::squares);
 
     void start(std::span<const double> x, std::span<const double> y) override;
     void advance(double passes) override;
@@ -80,6 +87,7 @@ class SpdcMethod final : public Method {
   private:
     double estimated_ratio(double x2, double y2) const;
     void set_steps();
+    void start_at_gradients();
     void run(double passes);
     void flush();
     void restart(double gap);
@@ -126,6 +134,7 @@ class SpdcMethod final : public Method {
     std::vector<double> norms_;                                // sqrt(importance) |a_i|, intercept's column included
     std::vector<Coordinate, HugePageAllocator<Coordinate>> w_; // the features, then the intercept
     std::vector<double> y_;
+    std::vector<double> zbar_;                // of RPDG: y_i = phi'(zbar_i); empty for SPDC
     std::vector<Increment> increments_;       // of a mini-batch
     std::vector<std::int64_t> column_shares_; // of the team: thread p owns columns [shares[p], shares[p+1])
     std::int64_t t_ = 0;

@@ -39,97 +39,105 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
-/// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted.
-template <class Value> struct RandomRows {
+/// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted. Values: pointers,
+/// or Same.
+template <class Values> struct RandomRows {
     std::size_t count; // of rows
     const std::int64_t *offsets = nullptr;
     const std::int32_t *columns = nullptr;
-    const Value *values = nullptr;
-    /// Places visited together. The larger the block, the less random the order: on news20, whose rows are long and alike, blocks of
-    /// 1024 rows need three to eight times the passes of blocks of 16 or of single rows.
-    std::size_t block = 1;
+    /// Rows visited one after another, which the memory likes: two thirds of the time of single rows on rcv1 and covtype. The larger
+    /// the block, the less random the order: a9a needs 12 passes with single rows, 14 with blocks of 4, 18 with 8, 250 with 256.
+    static constexpr std::size_t block = 4;
 
-    RandomRows(const AnyMatrix &matrix, bool is_shuffled, bool may_copy, Random &random);
+    RandomRows(const Problem &problem, bool may_copy, Random &random);
     bool is_copy() const { return !order_.empty(); }
     /// Row of the problem at a place.
     std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
-    const std::int32_t *columns_of(std::size_t place) const {
+    const std::int32_t *columns_of(std::size_t place) const noexcept {
         return columns + (same_columns_.empty() ? offsets[place] : 0);
+    }
+    Values values(std::size_t place) const noexcept {
+        if constexpr (is_same) return {row_values_[row_at(place)]};
+        if constexpr (!is_same) return values_ + offsets[place];
+    }
+    void prefetch(std::size_t place) const noexcept {
+        __builtin_prefetch(columns_of(place));
+        if constexpr (is_same) return;
+        __builtin_prefetch(values_ + offsets[place]);
+        if constexpr (sizeof(Value) > sizeof *columns) __builtin_prefetch(values_ + offsets[place] + 8);
     }
 
   private:
+    static constexpr bool is_same = std::is_same_v<Values, Same>;
     static constexpr std::int64_t long_row = 32;
-    void set_block(std::int64_t entries);
-    void refer_to(const CsrMatrix<Value> &matrix);
-    void refer_to(const DenseMatrix<Value> &matrix);
-    template <class Matrix> [[gnu::noinline]] void copy(const Matrix &matrix, Random &random); // inlined, GCC 12 warns
+    template <class Matrix> void refer_to(const Matrix &matrix);
+    template <class Matrix> void refer_to_dense(const Matrix &matrix);
+    template <class Matrix> void copy(const Matrix &matrix, Random &random);
+    std::span<const double> row_values_;
     std::vector<std::int32_t> same_columns_; // of all rows, where they are dense ones of the problem
     std::vector<std::int32_t> order_;        // of the copy
     std::vector<std::int64_t> own_offsets_;
     std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> own_columns_;
+    using Value = std::conditional_t<is_same, char, std::remove_cvref_t<decltype(std::declval<Values>()[0])>>;
+    const Value *values_ = nullptr;
     std::vector<Value, UnfilledHugePageAllocator<Value>> own_values_;
 };
 
-template <class Value>
-RandomRows<Value>::RandomRows(const AnyMatrix &matrix, bool is_shuffled, bool may_copy, Random &random)
-    : count(at(rows(matrix))) {
-    const auto *sparse = std::get_if<CsrMatrix<Value>>(&matrix);
-    const bool has_long_rows = sparse && sparse->nonzeros() >= long_row * sparse->rows();
-    const auto *dense = std::get_if<DenseMatrix<Value>>(&matrix);
-    if (sparse && (is_shuffled || has_long_rows || !may_copy)) {
-        refer_to(*sparse);
-        if (is_shuffled && !has_long_rows) set_block(sparse->nonzeros());
-    } else if (dense && !may_copy && dense->is_contiguous()) {
-        refer_to(*dense);
-    } else {
-        std::visit([&](const auto &any) { copy(any, random); }, matrix);
-    }
+template <class Values>
+RandomRows<Values>::RandomRows(const Problem &problem, bool may_copy, Random &random) : count(at(problem.rows())) {
+    if constexpr (is_same) row_values_ = problem.row_values();
+    std::visit(
+        [&](const auto &matrix) {
+            if constexpr (requires { matrix.offsets(); }) {
+                const bool has_long_rows = matrix.nonzeros() >= long_row * matrix.rows();
+                if (problem.is_shuffled() || has_long_rows || !may_copy) return refer_to(matrix);
+            } else if (!may_copy && matrix.is_contiguous()) {
+                return refer_to_dense(matrix);
+            }
+            copy(matrix, random);
+        },
+        problem.matrix());
 }
 
-template <class Value> void RandomRows<Value>::refer_to(const CsrMatrix<Value> &matrix) {
+template <class Values> template <class Matrix> void RandomRows<Values>::refer_to(const Matrix &matrix) {
     offsets = matrix.offsets().data();
     columns = matrix.row(0).columns - offsets[0];
-    values = matrix.row(0).values - offsets[0];
+    if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values - offsets[0];
 }
 
-template <class Value> void RandomRows<Value>::refer_to(const DenseMatrix<Value> &matrix) {
+template <class Values> template <class Matrix> void RandomRows<Values>::refer_to_dense(const Matrix &matrix) {
     same_columns_.resize(at(matrix.cols()));
     std::iota(same_columns_.begin(), same_columns_.end(), 0);
     own_offsets_.resize(count + 1);
     for (std::size_t p = 0; p <= count; ++p) own_offsets_[p] = static_cast<std::int64_t>(p) * matrix.cols();
     offsets = own_offsets_.data();
     columns = same_columns_.data();
-    values = matrix.row(0).values;
+    if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values;
 }
 
-template <class Value> template <class Matrix> void RandomRows<Value>::copy(const Matrix &matrix, Random &random) {
+template <class Values> template <class Matrix> void RandomRows<Values>::copy(const Matrix &matrix, Random &random) {
     order_.resize(count);
     std::iota(order_.begin(), order_.end(), 0);
     random.shuffle(order_);
     own_offsets_.resize(count + 1);
     own_columns_.resize(at(matrix.nonzeros()));
-    own_values_.resize(at(matrix.nonzeros()));
+    if constexpr (!is_same) own_values_.resize(at(matrix.nonzeros()));
     std::size_t end = 0;
     for (std::size_t p = 0; p < count; ++p) {
         const auto row = matrix.row(order_[p]);
         for (std::int64_t q = 0; q < row.size(); ++q) {
             own_columns_[end] = row.column(q);
-            own_values_[end] = static_cast<Value>(row.value(q));
+            if constexpr (!is_same) own_values_[end] = static_cast<Value>(row.value(q));
             end += row.value(q) != 0 ? 1 : 0; // dense data have zeros
         }
         own_offsets_[p + 1] = static_cast<std::int64_t>(end);
     }
     offsets = own_offsets_.data();
     columns = own_columns_.data();
-    values = own_values_.data();
-    set_block(static_cast<std::int64_t>(end));
+    values_ = own_values_.data();
 }
 
-template <class Value> void RandomRows<Value>::set_block(std::int64_t entries) {
-    block = std::clamp<std::size_t>(4096 * count / std::max<std::size_t>(1, at(entries)), 8, 256);
-}
-
-template <class L, class Value> class FastMethod final : public Method {
+template <class L, class Values> class FastMethod final : public Method {
   public:
     FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking, bool is_sdca,
                const SolveContext &context);
@@ -161,7 +169,7 @@ template <class L, class Value> class FastMethod final : public Method {
     double lambda_, gamma_ = 0, R_ = 1, column_ = 0;
     bool free_intercept_ = false;
     Random random_;
-    RandomRows<Value> rows_;
+    RandomRows<Values> rows_;
     std::vector<double> own_b_, omega_row_; // where the rows are a copy; where they are weighted
     const double *b_ = nullptr;
     std::vector<double> norm2_, y_;
@@ -183,14 +191,13 @@ template <class L, class Value> class FastMethod final : public Method {
     std::int64_t visits_ = 0, touched_ = 0;
 };
 
-template <class L, class Value>
-FastMethod<L, Value>::FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking,
-                                 bool is_sdca, const SolveContext &context)
+template <class L, class Values>
+FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking,
+                                  bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem.matrix(), problem.is_shuffled(), context.copy, random_), norm2_(at(n_)), y_(at(n_)), dual_(at(n_)),
-      dropped_(at(n_)) {
-    const std::vector<double> norms = problem.squared_row_norms();
+      rows_(problem, context.copy, random_), norm2_(at(n_)), y_(at(n_)), dual_(at(n_)), dropped_(at(n_)) {
+    const std::span<const double> norms = problem.squared_row_norms();
     free_intercept_ = problem.intercept() == Intercept::free;
     if (rows_.is_copy()) own_b_.resize(at(n_));
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
@@ -223,7 +230,8 @@ FastMethod<L, Value>::FastMethod(const Problem &problem, const L &loss, std::opt
 }
 
 /// With x of its own unless the method is SDCA, whose x is -u/lambda.
-template <class L, class Value> void FastMethod<L, Value>::start(std::span<const double> x, std::span<const double> y) {
+template <class L, class Values>
+void FastMethod<L, Values>::start(std::span<const double> x, std::span<const double> y) {
     std::vector<double> u(x.size());
     problem_.combine(y, u);
     for (std::size_t p = 0; p < y_.size(); ++p) {
@@ -237,7 +245,7 @@ template <class L, class Value> void FastMethod<L, Value>::start(std::span<const
     u0_ = u.back() * column_;
 }
 
-template <class L, class Value> void FastMethod<L, Value>::set_steps() {
+template <class L, class Values> void FastMethod<L, Values>::set_steps() {
     const StepSizes steps = step_sizes(rule_->omega(), gamma_, R_, lambda_, static_cast<double>(n_),
                                        std::max(1.0, static_cast<double>(active_.size())));
     tau_ = steps.tau;
@@ -246,28 +254,27 @@ template <class L, class Value> void FastMethod<L, Value>::set_steps() {
     sigma_scale_ = steps.sigma_scale;
 }
 
-template <class L, class Value> void FastMethod<L, Value>::start_sweep() {
-    const std::size_t blocks = (active_.size() + rows_.block - 1) / rows_.block;
-    std::vector<std::int64_t> block_order(blocks);
+template <class L, class Values> void FastMethod<L, Values>::start_sweep() {
+    // Inside a block rows keep their order, which the memory likes; where blocks begin changes from sweep to sweep.
+    constexpr std::size_t block = RandomRows<Values>::block;
+    const std::size_t shift = at(random_.below(static_cast<std::int64_t>(block)));
+    std::vector<std::size_t> block_order((active_.size() + shift + block - 1) / block);
     std::iota(block_order.begin(), block_order.end(), 0);
     random_.shuffle(block_order);
     visiting_.clear();
     visiting_.reserve(active_.size());
-    for (const std::int64_t block : block_order) {
-        const std::size_t begin = at(block) * rows_.block, end = std::min(begin + rows_.block, active_.size());
-        const std::size_t start = visiting_.size();
+    for (const std::size_t k : block_order) {
+        const std::size_t begin = std::max(k * block, shift) - shift;
+        const std::size_t end = std::min((k + 1) * block - shift, active_.size());
         visiting_.insert(visiting_.end(), active_.begin() + static_cast<std::ptrdiff_t>(begin),
                          active_.begin() + static_cast<std::ptrdiff_t>(end));
-        for (std::size_t i = end - begin; i > 1; --i) {
-            std::swap(visiting_[start + i - 1], visiting_[start + at(random_.below(static_cast<std::int64_t>(i)))]);
-        }
     }
     next_ = 0;
     moved_ = young_ = 0;
     shrink_.start_sweep();
 }
 
-template <class L, class Value> void FastMethod<L, Value>::end_sweep() {
+template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
     const bool was_full = static_cast<std::int64_t>(active_.size()) == n_;
     // the rows were looked at as they were visited, on average half a sweep ago: their gap has gone on falling since
     const double gap = young_ / static_cast<double>(n_) + quadratic_gap();
@@ -291,7 +298,7 @@ template <class L, class Value> void FastMethod<L, Value>::end_sweep() {
     if (change) set_steps();
 }
 
-template <class L, class Value> void FastMethod<L, Value>::activate_all() {
+template <class L, class Values> void FastMethod<L, Values>::activate_all() {
     active_.resize(at(n_));
     std::iota(active_.begin(), active_.end(), 0);
     std::fill(dropped_.begin(), dropped_.end(), 0);
@@ -299,23 +306,27 @@ template <class L, class Value> void FastMethod<L, Value>::activate_all() {
     visited_since_full_ = 0;
 }
 
-template <class L, class Value>
+template <class L, class Values>
 template <bool is_sdca>
-void FastMethod<L, Value>::visit(std::size_t from, std::size_t to) noexcept {
+void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
     const std::int64_t *const offsets = rows_.offsets;
     ZU *const zu = zu_.data();
     double *const x = x_.data();
     const double inverse_n = 1 / static_cast<double>(n_);
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
     for (std::size_t k = from; k < to; ++k) {
-        if (k + 4 < visiting_.size()) {
-            const std::int64_t ahead = offsets[visiting_[k + 4]];
-            __builtin_prefetch(rows_.columns_of(at(visiting_[k + 4])));
-            __builtin_prefetch(rows_.values + ahead);
+        if (k + 12 < visiting_.size()) { // the row's numbers, then its entries
+            const std::size_t later = at(visiting_[k + 12]);
+            __builtin_prefetch(offsets + later);
+            __builtin_prefetch(b_ + later);
+            __builtin_prefetch(&y_[later], 1);
+            __builtin_prefetch(&norm2_[later]);
+            dual_.prefetch(later);
+            rows_.prefetch(at(visiting_[k + 6]));
         }
         const auto i = at(visiting_[k]);
         const std::int32_t *const columns = rows_.columns_of(i);
-        const Value *const values = rows_.values + offsets[i];
+        const Values values = rows_.values(i);
         const std::int64_t count = offsets[i + 1] - offsets[i];
         double s = column_ * x0_;
         if constexpr (is_sdca) {
@@ -356,21 +367,21 @@ void FastMethod<L, Value>::visit(std::size_t from, std::size_t to) noexcept {
     young_ += young;
 }
 
-template <class L, class Value>
-void FastMethod<L, Value>::watch(std::size_t i, double s, double y, double b, double delta) noexcept {
+template <class L, class Values>
+void FastMethod<L, Values>::watch(std::size_t i, double s, double y, double b, double delta) noexcept {
     if constexpr (HasBoundedDual<L>) {
         if (shrink_.watch(loss_, s, y, b, delta != 0, shrink_.most, shrink_.least)) dropped_[i] = 1;
     }
 }
 
-template <class L, class Value> void FastMethod<L, Value>::rebase() noexcept {
+template <class L, class Values> void FastMethod<L, Values>::rebase() noexcept {
     for (ZU &zu : zu_) zu[0] = alpha_ * zu[0] + beta_ * zu[1];
     alpha_ = 1;
     beta_ = 0;
 }
 
 /// g(x) + g*(-u) + <u, x> = (lambda/2) |x + u/lambda|^2
-template <class L, class Value> double FastMethod<L, Value>::quadratic_gap() const noexcept {
+template <class L, class Values> double FastMethod<L, Values>::quadratic_gap() const noexcept {
     double sum = 0;
     for (const ZU &zu : zu_) {
         const double away = alpha_ * zu[0] + (beta_ + 1 / lambda_) * zu[1];
@@ -379,7 +390,7 @@ template <class L, class Value> double FastMethod<L, Value>::quadratic_gap() con
     return 0.5 * lambda_ * sum;
 }
 
-template <class L, class Value> void FastMethod<L, Value>::advance(double passes) {
+template <class L, class Values> void FastMethod<L, Values>::advance(double passes) {
     auto left = static_cast<std::int64_t>(std::ceil(passes * static_cast<double>(n_)));
     while (left > 0) {
         const std::size_t count = std::min<std::size_t>(256, visiting_.size() - next_);
@@ -394,7 +405,7 @@ template <class L, class Value> void FastMethod<L, Value>::advance(double passes
     }
 }
 
-template <class L, class Value> void FastMethod<L, Value>::point(std::vector<double> &x, std::vector<double> &y) {
+template <class L, class Values> void FastMethod<L, Values>::point(std::vector<double> &x, std::vector<double> &y) {
     x.resize(at(problem_.dimension()));
     std::copy(x_.begin(), x_.end(), x.begin());
     for (std::size_t j = 0; j < zu_.size(); ++j) x[j] = alpha_ * zu_[j][0] + beta_ * zu_[j][1];
@@ -406,10 +417,13 @@ template <class L, class Value> void FastMethod<L, Value>::point(std::vector<dou
 template <class L>
 std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking,
                                   bool is_sdca, const SolveContext &context) {
+    const auto make = [&]<class Values>(Values) -> std::unique_ptr<Method> {
+        return std::make_unique<FastMethod<L, Values>>(problem, loss, omega, shrinking, is_sdca, context);
+    };
+    if (!problem.row_values().empty()) return make(Same{});
     const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
                           std::holds_alternative<DenseMatrix<float>>(problem.matrix());
-    if (is_float) return std::make_unique<FastMethod<L, float>>(problem, loss, omega, shrinking, is_sdca, context);
-    return std::make_unique<FastMethod<L, double>>(problem, loss, omega, shrinking, is_sdca, context);
+    return is_float ? make(static_cast<const float *>(nullptr)) : make(static_cast<const double *>(nullptr));
 }
 
 /// Owners of features for threads to share, or 1 for the serial kernel: a function of the problem, and of the number of threads only
@@ -450,7 +464,7 @@ std::unique_ptr<Method> make_method(const Problem &problem, const SpdcFast &opti
     return make_fast(problem, options.name, options.omega, options.shrinking, options.owners, false, context);
 }
 
-std::unique_ptr<Method> make_method(const Problem &problem, const Sdca &options, const SolveContext &context) {
+std::unique_ptr<Method> make_fast_sdca(const Problem &problem, const Sdca &options, const SolveContext &context) {
     return make_fast(problem, options.name, {}, options.shrinking, options.owners, true, context);
 }
 

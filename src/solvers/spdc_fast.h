@@ -16,9 +16,15 @@ namespace spdc {
 /// {z, u} of a feature, x = alpha z + beta u: side by side, so that one instruction moves both.
 using ZU = double __attribute__((vector_size(16)));
 
+/// In place of a row's values where they are all the same.
+struct Same {
+    double value;
+    double operator[](std::int64_t) const noexcept { return value; }
+};
+
 /// The row's entries times x, in a few sums that do not wait for one another.
-template <class Index, class Value>
-double dot(const Index *columns, const Value *values, std::int64_t count, const double *x) noexcept {
+template <class Index, class Values>
+double dot(const Index *columns, Values values, std::int64_t count, const double *x) noexcept {
     double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     std::int64_t q = 0;
     for (; q + 3 < count; q += 4) {
@@ -32,8 +38,8 @@ double dot(const Index *columns, const Value *values, std::int64_t count, const 
 }
 
 /// {<a, z>, <a, u>} of the entries a; two sums, which do not wait for each other.
-template <class Index, class Value>
-ZU dot(const Index *columns, const Value *values, std::int64_t count, const ZU *zu) noexcept {
+template <class Index, class Values>
+ZU dot(const Index *columns, Values values, std::int64_t count, const ZU *zu) noexcept {
     ZU even{}, odd{};
     std::int64_t q = 0;
     for (; q + 1 < count; q += 2) {
@@ -45,8 +51,8 @@ ZU dot(const Index *columns, const Value *values, std::int64_t count, const ZU *
 }
 
 /// {z, u} += move a
-template <class Index, class Value>
-void add(ZU move, const Index *columns, const Value *values, std::int64_t count, ZU *zu) noexcept {
+template <class Index, class Values>
+void add(ZU move, const Index *columns, Values values, std::int64_t count, ZU *zu) noexcept {
     for (std::int64_t q = 0; q < count; ++q) zu[columns[q]] += static_cast<double>(values[q]) * move;
 }
 
@@ -134,6 +140,7 @@ template <class L> struct DualState {
     explicit DualState(std::size_t) {}
     void set(std::size_t, double, double) noexcept {} // row, y, b
     double logit(std::size_t) const noexcept { return 0; }
+    void prefetch(std::size_t) const noexcept {}
     void keep_logit(std::size_t, double) noexcept {}
     static double step_from(double &, const L &loss, double s, double y, double sigma, double b) noexcept {
         return loss.dual_prox(s, y, sigma, b);
@@ -151,6 +158,7 @@ template <> struct DualState<Logistic> {
         t[i] = std::log(p) - std::log1p(-p);
     }
     double logit(std::size_t i) const noexcept { return t[i]; }
+    void prefetch(std::size_t i) const noexcept { __builtin_prefetch(&t[i], 1); }
     void keep_logit(std::size_t i, double value) noexcept { t[i] = value; }
     double step(const Logistic &loss, std::size_t i, double s, double y, double sigma, double b) noexcept {
         return step_from(t[i], loss, s, y, sigma, b);

@@ -222,7 +222,7 @@ template <class L> void OwnersMethod<L>::gather_rows() {
     for (std::size_t i = order_.size(); i > 1; --i) {
         std::swap(order_[i - 1], order_[at(random_.below(static_cast<std::int64_t>(i)))]);
     }
-    rows_.emplace(problem_.matrix(), order_, V_, team_);
+    rows_.emplace(problem_.matrix(), problem_.row_values(), order_, V_, team_);
     zu_.resize(at(V_ * rows_->width()));
     all_.places.resize(at(n_));
     std::iota(all_.places.begin(), all_.places.end(), 0);

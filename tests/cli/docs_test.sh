@@ -2,7 +2,7 @@
 source "$(dirname "$0")/common.sh"
 page=$repository/docs/command_line.md
 
-for command in train predict evaluate info convert verify; do
+for command in train compare predict evaluate info convert verify; do
     check "$command is in the docs" grep -q "^## $command\$" "$page"
     "$SPDC" help "$command" >help
     for option in $(grep -oE '^  (-.,)?--[A-Za-z0-9-]+' help | grep -oE -- '--[A-Za-z0-9-]+'); do

@@ -392,7 +392,8 @@ struct EagerFast {
 
 /// R of spdc_fast: the median norm of the rows sqrt(omega) a, none of them empty.
 inline double median_norm(const Problem &problem) {
-    std::vector<double> norms = problem.squared_row_norms();
+    const auto squared = problem.squared_row_norms();
+    std::vector<double> norms(squared.begin(), squared.end());
     for (std::size_t i = 0; i < norms.size(); ++i) norms[i] *= problem.importance(static_cast<std::int64_t>(i));
     std::nth_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2), norms.end());
     return std::sqrt(norms[norms.size() / 2]);

@@ -3,6 +3,7 @@
 
 #include "spdc/problem.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -107,6 +108,16 @@ inline AnyMatrix as_matrix(const Rows &rows, Storage storage) {
     case Storage::dense_double: return detail::dense<double>(rows);
     }
     return {};
+}
+
+/// Every entry of a row becomes the row's first.
+inline TinyData with_one_value_a_row(TinyData data) {
+    for (auto &row : data.rows) {
+        const auto first = std::find_if(row.begin(), row.end(), [](double v) { return v != 0; });
+        const double value = first == row.end() ? 0 : *first;
+        for (double &v : row) v = v == 0 ? 0 : value;
+    }
+    return data;
 }
 
 inline Dataset as_dataset(TinyData data, Storage storage = Storage::csr_double) {
