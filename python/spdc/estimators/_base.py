@@ -24,6 +24,10 @@ POSITIVE_OR_INFINITE = Interval(numbers.Real, 0, None, closed="right")
 NON_NEGATIVE = Interval(numbers.Real, 0, None, closed="left")
 UNIT = Interval(numbers.Real, 0, 1, closed="both")
 
+# Entries times the smaller side: a Newton step of microseconds. Its steps do not depend on how rows are ordered or repeated, so that
+# weights equal repeated rows to the last digits whatever tol is.
+TINY = 1e5
+
 COMMON_CONSTRAINTS = {
     "fit_intercept": ["boolean"],
     "tol": [POSITIVE],
@@ -90,12 +94,16 @@ class Certified:
         )
         job.set_penalty(l1, l2, lower, math.inf)
         classes = np.unique(y) if job.label_names else None
+        if solver not in _core.SOLVERS:
+            solver = "auto"  # scikit-learn's names
+        if solver == "auto" and self.copy and l1 == 0 and lower < 0 and data.nonzeros * min(data.shape) <= TINY:
+            solver = "newton"
         max_iter = getattr(self, "max_iter", None)
         return run(
             job,
             classes,
             problem,
-            solver=solver if solver in _core.SOLVERS else "auto",
+            solver=solver,
             solver_options={},
             stopping={"tolerance": self.tol, "max_passes": 1e5 if max_iter is None else max_iter},
             seed=self._seed(),
