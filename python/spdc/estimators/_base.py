@@ -54,7 +54,14 @@ class Certified:
     def _validated(self, X, y, sample_weight, **checks):
         """X, y and the weights as arrays; weights None where there are none."""
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], order="C", **checks
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=not scipy.sparse.issparse(X),  # the library looks at every entry of those anyhow
+            **checks,
         )
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -93,7 +100,7 @@ class Certified:
             data, np.ascontiguousarray(y, dtype=np.float64), [], weights, loss, problem["loss_options"], intercept, None, {}, False
         )
         job.set_penalty(l1, l2, lower, math.inf)
-        classes = np.unique(y) if job.label_names else None
+        classes = np.array([float(label) for label in job.label_names]) if job.label_names else None
         if solver not in _core.SOLVERS:
             solver = "auto"  # scikit-learn's names
         if solver == "auto" and self.copy and l1 == 0 and lower < 0 and data.nonzeros * min(data.shape) <= TINY:

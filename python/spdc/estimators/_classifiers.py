@@ -27,7 +27,7 @@ class Classifier(Certified, LinearClassifierMixin, SparseCoefMixin, BaseEstimato
         check_classification_targets(y)
         self.classes_, codes = np.unique(y, return_inverse=True)
         kept = codes if weights is None else codes[weights > 0]
-        if len(np.unique(kept)) < 2:
+        if kept.min() == kept.max():
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only one "
                 f"class: {self.classes_[kept[0]]!r}"
