@@ -57,7 +57,9 @@ template <class Value> Dataset dense(const Table<Value> &values) {
     const auto rows = static_cast<std::int64_t>(values.shape(0)), cols = static_cast<std::int64_t>(values.shape(1));
     const std::shared_ptr<const void> owner = owner_of(nb::cast(values));
     const nb::gil_scoped_release unlocked;
-    return {.matrix = DenseMatrix<Value>(rows, cols, values.data(), cols, owner)};
+    Dataset data;
+    data.matrix = DenseMatrix<Value>(rows, cols, values.data(), cols, owner);
+    return data;
 }
 
 template <class Value>
@@ -65,7 +67,9 @@ Dataset csr(std::int64_t cols, const Vector<std::int64_t> &offsets, const Vector
             const Vector<Value> &values) {
     const std::shared_ptr<const void> owner = owner_of(nb::make_tuple(offsets, columns, values));
     const nb::gil_scoped_release unlocked;
-    return {.matrix = CsrMatrix<Value>(cols, span_of(offsets), span_of(columns), span_of(values), owner)};
+    Dataset data;
+    data.matrix = CsrMatrix<Value>(cols, span_of(offsets), span_of(columns), span_of(values), owner);
+    return data;
 }
 
 // ---- arrays out

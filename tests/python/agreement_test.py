@@ -239,7 +239,8 @@ def test_no_penalty_at_all():
     theirs = lm.LogisticRegression(C=np.inf, tol=1e-10, max_iter=100000).fit(X, y)
     assert logistic(ours, X, y) <= logistic(theirs, X, y) * (1 + 1e-5)
     same = spdc.LogisticRegression(penalty=None, tol=1e-6, max_iter=100000).fit(X, y)
-    assert np.array_equal(same.coef_, ours.coef_)
+    assert np.array_equal(same.coef_, ours.coef_) and same.C == 1.0
+    assert logistic(ours, X, y, C=1.0) - half_square(ours.coef_) <= logistic(theirs, X, y) - half_square(theirs.coef_) + ours.dual_gap_
     X, y = data_of("dense", "PoissonRegressor")
     ours = spdc.PoissonRegressor(alpha=0, tol=1e-8, max_iter=100000).fit(X, y)
     theirs = lm.PoissonRegressor(alpha=0, solver="newton-cholesky", tol=1e-10).fit(X, y)

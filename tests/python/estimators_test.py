@@ -174,7 +174,10 @@ def test_warm_start(name, rng):
     cold = model.n_iter_
     model.fit(X, y)
     assert model.n_iter_ < max(cold, 2) and model.relative_gap_ <= 1e-7
-    model.fit(X[:150], y[:150])  # other rows
+    for rows, columns in ((150, 20), (200, 12)):
+        model.fit(X[:rows, :columns], y[:rows])
+        assert model.relative_gap_ <= 1e-7
+    model.set_params(fit_intercept=False).fit(X, y)
     assert model.relative_gap_ <= 1e-7
 
 

@@ -103,8 +103,13 @@ class Certified:
         classes = np.array([float(label) for label in job.label_names]) if job.label_names else None
         if solver not in _core.SOLVERS:
             solver = "auto"  # scikit-learn's names
-        if solver == "auto" and self.copy and l1 == 0 and lower < 0 and data.nonzeros * min(data.shape) <= TINY:
-            solver = "newton"
+        if solver == "auto" and self.copy:
+            if lower == 0:
+                solver = "working_set"  # bounds leave most weights at 0, too
+            elif l1 == 0 and data.nonzeros * min(data.shape) <= TINY:
+                solver = "newton"
+        if start is not None and (start.coef.size != data.shape[1] * job.outputs or start.problem["intercept"] != intercept):
+            start = None  # of another shape
         max_iter = getattr(self, "max_iter", None)
         return run(
             job,

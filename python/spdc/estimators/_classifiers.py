@@ -36,7 +36,8 @@ class Classifier(Certified, LinearClassifierMixin, SparseCoefMixin, BaseEstimato
             factors = compute_sample_weight(self.class_weight, y)
             weights = factors if weights is None else weights * factors
         # C sum_i s_i loss_i + penalty = C W ((1/W) sum_i s_i loss_i + penalty/(C W))
-        scale = self.C * total_weight(weights, X.shape[0])
+        W = total_weight(weights, X.shape[0])
+        scale = self.C * W
         result, self.coef_, self.intercept_ = fit_linear(
             self,
             X,
@@ -52,7 +53,7 @@ class Classifier(Certified, LinearClassifierMixin, SparseCoefMixin, BaseEstimato
         )
         if not self.fit_intercept:
             self.intercept_ = np.zeros(len(self.coef_))
-        self._keep([result], scale, single=True)
+        self._keep([result], scale if math.isfinite(scale) else W, single=True)  # without a penalty: the losses alone
         return self
 
 

@@ -18,7 +18,7 @@ from ._base import COMMON_CONSTRAINTS, NON_NEGATIVE, POSITIVE, UNIT, Certified, 
 class SeveralTargets(Certified):
     """Squared loss, and one fit for every column of y."""
 
-    def _fit_columns(self, X, y, weights, l1, l2, scales, solver):
+    def _fit_columns(self, X, y, weights, l1, l2, scales):
         """Penalties for each column; keeps coef_, intercept_ and the certificates."""
         single = y.ndim == 1
         data = as_dataset(X)
@@ -36,7 +36,7 @@ class SeveralTargets(Certified):
                 intercept="free" if self.fit_intercept else "none",
                 lower=0.0 if self.positive else -math.inf,
                 start=starts[k] if len(starts) == columns.shape[1] else None,
-                solver=solver,
+                solver=self.solver,
             )
             for k in range(columns.shape[1])
         ]
@@ -65,8 +65,7 @@ class RidgeBase(SeveralTargets):
         # sum_i s_i r_i^2 + alpha |w|^2 = 2 W ((1/W) sum_i s_i r_i^2/2 + (alpha/W) |w|^2/2)
         W = total_weight(weights, X.shape[0])
         l2 = np.broadcast_to(alpha / W, targets)
-        solver = "working_set" if self.positive and self.copy else self.solver
-        self._fit_columns(X, y, weights, np.zeros(targets), l2, 2 * W, solver)
+        self._fit_columns(X, y, weights, np.zeros(targets), l2, 2 * W)
         self.solver_ = (self.result_ if y.ndim == 1 else self.result_[0]).solver
 
 
@@ -277,8 +276,7 @@ class ElasticNet(MultiOutputMixin, RegressorMixin, SeveralTargets, LinearModel):
         if y.ndim == 2 and targets == 1:
             y = y[:, 0]  # as scikit-learn does
         l1, l2 = self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio)
-        solver = "working_set" if self.positive and self.copy and self.solver == "auto" else self.solver
-        self._fit_columns(X, y, weights, np.full(targets, l1), np.full(targets, l2), 1.0, solver)
+        self._fit_columns(X, y, weights, np.full(targets, l1), np.full(targets, l2), 1.0)
         return self
 
     @property
