@@ -329,8 +329,7 @@ struct SolveContext {
     bool copy = true; // false: no solver or presolve that copies the data, and all others read them where they are
     bool same_bits = false; // for any number of threads: without the owners of spdc_fast, which start at 4 threads
     const Start *start = nullptr; // certified first; methods that can go on from there do
-    bool full_trace =
-        false; // certify on schedule, even where a method's own guess of its gap says that it is too early
+    bool full_trace = false;      // certify on schedule, also where a method guesses that it is too early
 };
 
 /// Solves the problem. Throws Error when the call is wrong; a run that ends badly is a Result that says so.
