@@ -2,6 +2,8 @@
 option(SPDC_NATIVE "Use every instruction of this machine; the binary may not run on another" OFF)
 option(SPDC_WERROR "Treat warnings as errors" OFF)
 option(SPDC_BUILD_CLI "Build the spdc program" ON)
+option(SPDC_BUILD_PYTHON "Build the Python module (needs nanobind), and nothing to install but that" OFF)
+set(SPDC_LIBRARY "" CACHE FILEPATH "A libspdc.a of these sources, already built: do not compile them again")
 set(SPDC_BUILD_TESTS AUTO CACHE STRING "Build the tests (needs GoogleTest): AUTO, ON or OFF")
 option(SPDC_BUILD_LONG_TESTS "Build the tests with the label long, too" ON)
 set(SPDC_BUILD_BENCH AUTO CACHE STRING "Build the kernel timings (needs Google Benchmark): AUTO, ON or OFF")

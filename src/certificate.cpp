@@ -446,7 +446,8 @@ double l1_max(const Problem &problem) {
     for (std::int64_t i = 0; i < problem.rows(); ++i) {
         y[at(i)] = problem.loss().derivative(constant, problem.targets()[at(i)]);
     }
-    if (problem.intercept() == Intercept::free) balance_dual(problem, y, alone);
+    // whatever the problem's own penalty is: features that l1 would hold are not free
+    if (problem.intercept() == Intercept::free) balance_dual(problem.with(ElasticNet{1, 0}), y, alone);
     problem.combine(y, u);
     double largest = 0;
     for (std::int64_t j = 0; j < problem.features(); ++j) {

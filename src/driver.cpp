@@ -101,7 +101,16 @@ Driver::Driver(const Problem &problem, Certifier &certifier, const Stopping &sto
       trace_(trace), block_(std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
                                      1.0 / static_cast<double>(problem.rows()))) {}
 
-bool Driver::interrupted() const { return context_.interrupt && context_.interrupt->load(std::memory_order_relaxed); }
+bool Driver::interrupted() const {
+    if (context_.interrupt && context_.interrupt->load(std::memory_order_relaxed)) return true;
+    return context_.stop && context_.stop();
+}
+
+/// Whether both observers want to go on from the last point of the trace.
+bool Driver::ask_observers() const {
+    const bool go_on = !context_.observer || context_.observer(trace_.back());
+    return (!context_.point_observer || context_.point_observer(trace_.back(), certifier_.x())) && go_on;
+}
 
 bool Driver::may_go_on(const Method &method) const {
     return passes_before_ + method.passes() < stopping_.max_passes && !method.exhausted() && !interrupted() &&
@@ -164,6 +173,23 @@ void Driver::advance(Method &method, double next) {
     }
 }
 
+const Outcome &Driver::start(std::vector<double> x, std::vector<double> y) {
+    start_x_ = std::move(x);
+    start_y_ = std::move(y);
+    const double begin = clock_.seconds();
+    solver_ = "start";
+    certifier_.offer(start_x_, start_y_, stopping_.tolerance);
+    outcome_.seconds_certifying += clock_.seconds() - begin;
+    record(0, std::numeric_limits<double>::quiet_NaN());
+    const bool go_on = ask_observers();
+    if (certifier_.certificate().relative_gap <= stopping_.tolerance) {
+        outcome_.reason = StopReason::gap_reached;
+    } else if (!go_on || interrupted()) {
+        outcome_.reason = StopReason::interrupted;
+    }
+    return outcome_;
+}
+
 const Outcome &Driver::run(Method &method, const std::string &solver, std::optional<double> successor,
                            double patience) {
     Schedule schedule;
@@ -172,13 +198,16 @@ const Outcome &Driver::run(Method &method, const std::string &solver, std::optio
     solver_ = solver;
     passes_before_ = outcome_.passes - method.passes();
     outcome_.remaining = infinity;
-    if (method.passes() == 0) method.aim(stopping_.tolerance);
+    if (method.passes() == 0) {
+        method.aim(stopping_.tolerance);
+        if (!start_x_.empty()) method.start(start_x_, start_y_);
+    }
     while (!method.has_point() && may_go_on(method)) {
         method.advance(std::min(block_, stopping_.max_passes - passes_before_ - method.passes()));
     }
     for (;;) {
         certify(method);
-        const bool go_on = !context_.observer || context_.observer(trace_.back());
+        const bool go_on = ask_observers();
         outcome_.reason = judge(method, go_on);
         const double gap = certifier_.certificate().relative_gap;
         if (outcome_.reason == StopReason::not_run && watch.stalled(method.passes(), gap)) {

@@ -32,6 +32,9 @@ class Driver {
     Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, const SolveContext &context,
            const Clock &clock, std::int64_t output, Trace &trace);
 
+    /// Offers a point to start from and passes it on to all methods that follow. Says how that ended: not_run, unless it was good
+    /// enough or the observer wanted no more.
+    const Outcome &start(std::vector<double> x, std::vector<double> y);
     /// Runs the method until something stops it; the certifier then holds the best point. Where another one could follow that is
     /// likely to need `successor` passes, a method that breaks down or would need many more is left, after
     /// `patience` passes at the earliest, with not_run; run() may take it up again later.
@@ -44,6 +47,7 @@ class Driver {
     StopReason judge(Method &method, bool go_on);
     void advance(Method &method, double until);
     bool interrupted() const;
+    bool ask_observers() const;
     bool may_go_on(const Method &method) const;
 
     const Problem &problem_;
@@ -58,7 +62,8 @@ class Driver {
     std::string solver_;
     double passes_before_ = 0; // by earlier methods
     bool usable_ = true;
-    double guess_error_ = 0.5; // gap over the method's own guess of it, at the last certificate
+    std::vector<double> start_x_, start_y_; // empty: none
+    double guess_error_ = 0.5;              // gap over the method's own guess of it, at the last certificate
     std::vector<double> x_;
 };
 

@@ -31,6 +31,8 @@ class Method {
     virtual void point(std::vector<double> &x, std::vector<double> &y) = 0;
     /// Told once, before the first advance: the relative gap that is wanted.
     virtual void aim(double) {}
+    /// Told once, before the first advance: a primal and a dual point to go on from; what a method cannot use it ignores.
+    virtual void start(std::span<const double>, std::span<const double>) {}
     /// False while the point is known not to be worth a certificate, as at the start of a method that warms up.
     virtual bool has_point() const { return true; }
     /// Whether rounding lets it get no further.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <mutex>
 
@@ -42,16 +43,13 @@ std::unique_ptr<Method> make_any_method(const Problem &problem, const AnySolver 
         solver);
 }
 
-/// The caller's observer for outputs that run side by side: one call at a time, and a request to stop is for all of them.
-class SharedObserver {
+/// The caller's observers for outputs that run side by side: one call at a time, and a request to stop is for all of them.
+class SharedObservers {
   public:
-    explicit SharedObserver(const Observer &observer) : observer_(observer) {}
-    bool operator()(const TracePoint &point) {
-        const std::lock_guard guard(mutex_);
-        if (!observer_ || stop_) return !stop_;
-        stop_ = true; // and stays so if it throws
-        stop_ = !observer_(point);
-        return !stop_;
+    explicit SharedObservers(SolveContext &context) {
+        if (context.observer) context.observer = shared(context.observer);
+        if (context.point_observer) context.point_observer = shared(context.point_observer);
+        if (!context.observer) context.observer = [this](const TracePoint &) { return !is_stopped(); };
     }
     void stop() {
         const std::lock_guard guard(mutex_);
@@ -59,7 +57,20 @@ class SharedObserver {
     }
 
   private:
-    const Observer &observer_;
+    template <class... Arguments> std::function<bool(Arguments...)> shared(std::function<bool(Arguments...)> observer) {
+        return [this, observer = std::move(observer)](Arguments... arguments) {
+            const std::lock_guard guard(mutex_);
+            if (stop_) return false;
+            stop_ = true; // and stays so if it throws
+            stop_ = !observer(arguments...);
+            return !stop_;
+        };
+    }
+    bool is_stopped() {
+        const std::lock_guard guard(mutex_);
+        return stop_;
+    }
+
     std::mutex mutex_;
     bool stop_ = false;
 };
@@ -119,15 +130,61 @@ struct OutputRun {
     int threads = 1;
 };
 
+/// Starts must fit, and every number must be finite.
+void check_start(const Start &start, const Problem &problem) {
+    const auto outputs = problem.outputs();
+    const auto check = [](const char *part, const std::vector<double> &numbers, std::int64_t expected) {
+        if (!numbers.empty() && static_cast<std::int64_t>(numbers.size()) != expected) {
+            fail(ErrorKind::invalid_argument, fmt::format("start: {} {}, expected {}", numbers.size(), part, expected));
+        }
+        if (!std::all_of(numbers.begin(), numbers.end(), [](double v) { return std::isfinite(v); })) {
+            fail(ErrorKind::invalid_argument, fmt::format("start: not all of the {} are finite", part));
+        }
+    };
+    check("weights", start.weights, problem.features() * outputs);
+    check("intercepts", start.intercepts, problem.has_intercept() ? outputs : 0);
+    check("dual variables", start.dual, problem.data_rows() * outputs);
+}
+
+/// The start of output k: weights inside their bounds, and dual variables inside their domains, those that x implies if none are given.
+Outcome start_output(const Start &start, const Problem &single, std::int64_t k, std::int64_t outputs, Driver &driver) {
+    const auto column = static_cast<std::size_t>(k), step = static_cast<std::size_t>(outputs);
+    const auto features = static_cast<std::size_t>(single.features()), n = static_cast<std::size_t>(single.rows());
+    const Interval bounds = std::visit([](const auto &g) { return g.parts().bounds; }, single.regularizer().variant());
+    std::vector<double> x(static_cast<std::size_t>(single.dimension())), y(n);
+    for (std::size_t j = 0; j < features && !start.weights.empty(); ++j) {
+        x[j] = bounds.clip(start.weights[j * step + column]);
+    }
+    if (!start.intercepts.empty()) x.back() = start.intercepts[column];
+    if (start.dual.empty()) single.predict(x, y);
+    const auto kept = single.kept_rows();
+    for (std::size_t i = 0; i < n; ++i) {
+        const double b = single.targets()[i];
+        const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
+        y[i] = start.dual.empty() ? single.loss().derivative(y[i], b)
+                                  : single.loss().domain(b).clip(start.dual[row * step + column]);
+    }
+    return driver.start(std::move(x), std::move(y));
+}
+
+bool copies_data(const AnySolver &solver) {
+    return std::visit(
+        [](const auto &options) {
+            return requires { options.copies_data; };
+        },
+        solver);
+}
+
 OutputRun run_output(const Presolved &presolved, std::span<const Choice> candidates, const Stopping &stopping,
                      const SolveContext &context, const Clock &clock, std::int64_t k, Result &result) {
     OutputRun run;
     const Problem single = presolved.original().output(k);
     Certifier certifier(single, context.threads);
     Driver driver(single, certifier, stopping, context, clock, k, run.trace);
+    if (context.start) run.outcome = start_output(*context.start, single, k, result.outputs, driver);
     std::vector<std::unique_ptr<Method>> methods(candidates.size());
     std::vector<double> remaining(candidates.size(), infinity); // of those left
-    for (bool is_final = false;;) {
+    for (bool is_final = false; run.outcome.reason == StopReason::not_run;) {
         const std::string name = name_of(candidates[run.last].solver);
         std::unique_ptr<Method> &method = methods[run.last];
         if (!method) {
@@ -164,9 +221,8 @@ std::vector<OutputRun> run_outputs(const Presolved &presolved, std::span<const C
     const std::int64_t outputs = presolved.original().outputs();
     std::vector<OutputRun> runs(static_cast<std::size_t>(outputs));
     const int team = static_cast<int>(std::min<std::int64_t>(context.threads, outputs));
-    SharedObserver observer(context.observer);
     SolveContext own = context;
-    own.observer = std::ref(observer);
+    SharedObservers observers(own);
     own.threads = context.threads / team;
     std::atomic<std::int64_t> next = 0;
     std::exception_ptr error;
@@ -178,7 +234,7 @@ std::vector<OutputRun> run_outputs(const Presolved &presolved, std::span<const C
             }
         } catch (...) {
             next = outputs;
-            observer.stop();
+            observers.stop();
             std::call_once(failed, [&] { error = std::current_exception(); });
         }
     });
@@ -196,10 +252,16 @@ AnySolver make_solver(std::string_view name) { return make_nth<0>(name); }
 Result solve(const Problem &problem, const AnySolver &solver, const Stopping &stopping, const SolveContext &context) {
     const Clock clock;
     const bool is_auto = std::holds_alternative<Auto>(solver);
-    const Presolved presolved(problem,
-                              context.presolve == Presolve::automatic && !is_auto ? Presolve::off : context.presolve);
+    const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
+    const Presolved presolved(problem, may_presolve ? context.presolve : Presolve::off);
     const std::vector<Choice> candidates =
-        is_auto ? choose(presolved.problem()) : std::vector<Choice>{{solver, "asked for by name"}};
+        is_auto ? choose(presolved.problem(), context.copy) : std::vector<Choice>{{solver, "asked for by name"}};
+    if (!context.copy && copies_data(candidates.front().solver)) {
+        fail(ErrorKind::unsupported, fmt::format("solver {} works on a copy of the data; without one take spdc_fast, "
+                                                 "newton_cg or spdc, or leave the choice to auto",
+                                                 name_of(candidates.front().solver)));
+    }
+    if (context.start) check_start(*context.start, problem);
     std::visit([](const auto &options) { check_fields(options); }, candidates.front().solver);
     check_fields(stopping);
     if (context.threads < 1) {

@@ -400,6 +400,7 @@ TEST(L1Max, IsTheSmallestL1WithAnEmptyModel) {
             SCOPED_TRACE(name + ", intercept " + std::string(to_string(intercept)));
             const Dataset data = tiny_dataset({.task = loss.task(), .weighted = true});
             const double limit = l1_max(Problem(data, loss, ElasticNet{1, 0}, with_intercept(intercept)));
+            EXPECT_EQ(l1_max(Problem(data, loss, L2{}, with_intercept(intercept))), limit) << "whatever the penalty";
             for (const double part : {0.95, 1.0}) {
                 const Problem problem(data, loss, ElasticNet{part * limit, 0}, with_intercept(intercept));
                 std::vector<double> x(static_cast<std::size_t>(problem.dimension()), 0.0);

@@ -506,5 +506,133 @@ TEST(SolveRefuses, AnUnknownSolverAndSuggestsTheNearest) {
     }
 }
 
+Start start_of(const Result &result) { return {result.weights, result.intercepts, result.dual}; }
+
+/// Every solver on a problem that it takes, with each kind of intercept.
+std::vector<Cell> cells_of_all_solvers() {
+    std::vector<Cell> cells;
+    for (const NamedSolver &solver : all_solvers()) {
+        const bool wants_l1 = solver.name == "working_set";
+        for (const Intercept intercept : all_intercepts) {
+            const Penalty penalty = wants_l1 ? Penalty{"l1", ElasticNet{0.02, 0.01}} : Penalty{"l2", L2{0.05}};
+            cells.push_back({solver, Logistic{}, penalty, intercept, Storage::csr_double, true});
+        }
+    }
+    std::erase_if(cells, [](const Cell &cell) { // a free intercept is not for all
+        try {
+            solve(problem_of(cell), cell.solver.solver, pass_limit_of(1));
+            return false;
+        } catch (const Error &error) {
+            EXPECT_TRUE(is_allowed(cell, error)) << error.what();
+            return true;
+        }
+    });
+    return cells;
+}
+
+TEST(SolveStarts, AtAPointThatIsGoodEnoughAndDoesNoMore) {
+    for (const Cell &cell : cells_of_all_solvers()) {
+        const Problem problem = problem_of(cell);
+        const Result first = solve(problem, cell.solver.solver, tolerance_of(1e-7));
+        const Start start = start_of(first);
+        SolveContext context;
+        context.start = &start;
+        const Result again = solve(problem, cell.solver.solver, tolerance_of(1e-6), context);
+        EXPECT_EQ(again.stop_reason, StopReason::gap_reached) << describe(cell);
+        EXPECT_EQ(again.passes, 0) << describe(cell);
+        expect_own_valid_gap(problem, again);
+    }
+}
+
+TEST(SolveStarts, NearTheOptimumAndNeedsFewerPasses) {
+    for (const Cell &cell : cells_of_all_solvers()) {
+        const Problem problem = problem_of(cell);
+        const Result cold = solve(problem, cell.solver.solver, tolerance_of(1e-9));
+        Start start = start_of(cold);
+        for (double &w : start.weights) w *= 1 + 1e-6;
+        for (double &y : start.dual) y *= 1 + 1e-6;
+        SolveContext context;
+        context.start = &start;
+        const Result warm = solve(problem, cell.solver.solver, tolerance_of(1e-9), context);
+        EXPECT_TRUE(warm.converged()) << describe(cell);
+        EXPECT_LE(warm.passes, cold.passes) << describe(cell);
+        if (cell.solver.name.starts_with("spdc") || cell.solver.name == "sdca") {
+            EXPECT_LT(warm.passes, 0.8 * cold.passes) << describe(cell);
+        }
+        expect_own_valid_gap(problem, warm);
+    }
+}
+
+TEST(SolveStops, WhenThePointObserverAsksAndShowsItTheBestPoint) {
+    const Problem problem = tiny_problem(Logistic{}, L2{0.05}, Intercept::free);
+    std::vector<double> last;
+    SolveContext context;
+    context.point_observer = [&](const TracePoint &, std::span<const double> x) {
+        last.assign(x.begin(), x.end());
+        return false;
+    };
+    const Result result = solve(problem, Spdc{}, tolerance_of(1e-10), context);
+    EXPECT_EQ(result.stop_reason, StopReason::interrupted);
+    EXPECT_EQ(result.trace.size(), 1);
+    EXPECT_EQ(std::vector<double>(last.begin(), last.end() - 1), result.weights);
+    EXPECT_EQ(last.back(), result.intercepts.front());
+}
+
+TEST(SolveStops, WhenItsFunctionSaysSo) {
+    SolveContext context;
+    context.stop = [asked = 0]() mutable { return ++asked > 3; };
+    EXPECT_EQ(solve(tiny_problem(), Spdc{}, tolerance_of(1e-15), context).stop_reason, StopReason::interrupted);
+}
+
+TEST(SolveStarts, FromWeightsAlone) {
+    const Problem problem = tiny_problem(Hinge{}, L2{0.05}, Intercept::free);
+    const Result first = solve(problem, Auto{}, tolerance_of(1e-8));
+    const Start start{first.weights, first.intercepts, {}};
+    SolveContext context;
+    context.start = &start;
+    const Result again = solve(problem, SpdcFast{}, tolerance_of(1e-6), context);
+    EXPECT_TRUE(again.converged());
+    EXPECT_NEAR(again.trace.front().primal, first.worst().primal, 1e-8);
+    expect_own_valid_gap(problem, again);
+}
+
+TEST(SolveRefuses, AStartThatDoesNotFit) {
+    const Problem problem = tiny_problem();
+    for (const Start &start : {Start{{1, 2}, {}, {}}, Start{{}, {1}, {}}, Start{{}, {}, {1, 1}},
+                               Start{std::vector<double>(5, std::nan("")), {}, {}}}) {
+        SolveContext context;
+        context.start = &start;
+        EXPECT_THROW(solve(problem, Auto{}, {}, context), Error);
+    }
+}
+
+TEST(SolveWithoutACopy, ReachesTheSameOptimumOnEveryStorage) {
+    SolveContext context;
+    context.copy = false;
+    for (const Storage storage :
+         {Storage::csr_float, Storage::csr_double, Storage::dense_float, Storage::dense_double}) {
+        for (const char *solver : {"auto", "spdc_fast", "sdca", "newton_cg", "hybrid", "spdc"}) {
+            const Cell cell{
+                {solver, make_solver(solver)}, Logistic{}, {"l2", L2{0.05}}, Intercept::free, storage, true};
+            const Problem problem = problem_of(cell);
+            const Result result = solve(problem, cell.solver.solver, tolerance_of(1e-8), context);
+            EXPECT_TRUE(result.converged()) << describe(cell);
+            EXPECT_NE(result.solver, "newton") << describe(cell);
+            expect_own_valid_gap(problem, result);
+            const Result twin = solve(problem, Newton{}, tolerance_of(1e-10));
+            EXPECT_NEAR(result.worst().primal, twin.worst().primal, 1e-8) << describe(cell);
+        }
+    }
+}
+
+TEST(SolveWithoutACopy, RefusesSolversThatNeedOne) {
+    SolveContext context;
+    context.copy = false;
+    EXPECT_THROW(solve(tiny_problem(), Newton{}, {}, context), Error);
+    EXPECT_THROW(solve(tiny_problem(Squared{}, ElasticNet{0.02, 0}), WorkingSet{}, {}, context), Error);
+    EXPECT_THROW(solve(tiny_problem(), SpdcFast{.owners = 2}, {}, context), Error);
+    EXPECT_EQ(solve(tiny_problem(Squared{}, ElasticNet{0.02, 0}), Auto{}, {}, context).solver, "spdc");
+}
+
 } // namespace
 } // namespace spdc::tests

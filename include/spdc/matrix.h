@@ -133,6 +133,7 @@ template <class Value> class DenseMatrix {
     std::int64_t cols() const noexcept { return cols_; }
     std::int64_t nonzeros() const noexcept { return rows_ * cols_; }
     Row row(std::int64_t i) const noexcept { return {data_ + i * stride_, cols_}; }
+    bool is_contiguous() const noexcept { return stride_ == cols_; }
 
   private:
     std::int64_t rows_ = 0;

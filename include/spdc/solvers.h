@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -211,6 +212,7 @@ struct Newton {
     static constexpr std::string_view name = "newton";
     static constexpr std::string_view help =
         "Newton's method with a Cholesky factor, for l2 penalties and few features or rows";
+    static constexpr bool copies_data = true; // into blocks of columns
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
@@ -233,6 +235,7 @@ struct Hybrid {
 struct WorkingSet {
     static constexpr std::string_view name = "working_set";
     static constexpr std::string_view help = "working sets with accelerated coordinate descent, for l1 penalties";
+    static constexpr bool copies_data = true; // by columns
     template <class Self, class Visit> static void fields(Self &, Visit &&) {}
 };
 
@@ -309,14 +312,24 @@ enum class Presolve {
 std::string_view to_string(Presolve presolve);
 void parse(const std::string &name, Presolve &presolve);
 
+/// Where to start: parts of a Result of the same features, outputs and rows. Empty parts are unknown.
+struct Start {
+    std::vector<double> weights, intercepts, dual;
+};
+
 /// The rare things.
 struct SolveContext {
     Observer observer = {};                       // sees every certification
+    PointObserver point_observer = {};            // the same, with the best x so far
     const std::atomic<bool> *interrupt = nullptr; // set by a signal handler or another thread: stop soon
+    std::function<bool()> stop = {}; // asked by a working thread after every 20 ms or so: true ends the run
     std::uint64_t seed = 1;
     int threads = 1;
     Presolve presolve = Presolve::automatic;
-    bool full_trace = false; // certify on schedule, even where a method's own guess of its gap says that it is too early
+    bool copy = true; // false: no solver or presolve that copies the data, and all others read them where they are
+    bool same_bits = false; // for any number of threads: without the owners of spdc_fast, which start at 4 threads
+    const Start *start = nullptr; // certified first; methods that can go on from there do
+    bool full_trace = false;      // certify on schedule, also where a method guesses that it is too early
 };
 
 /// Solves the problem. Throws Error when the call is wrong; a run that ends badly is a Result that says so.

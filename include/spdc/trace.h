@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,8 @@ using Trace = std::vector<TracePoint>;
 
 /// Sees every point as it comes; returns false to ask the run to stop.
 using Observer = std::function<bool(const TracePoint &)>;
+/// The same with the best x of the point's output: its weights, then its intercept if there is one.
+using PointObserver = std::function<bool(const TracePoint &, std::span<const double> x)>;
 
 /// Comma-separated values with a header, or one JSON object per line, by the name's ending: .csv or .jsonl.
 void write_trace(const Trace &trace, const std::string &path);

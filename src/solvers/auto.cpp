@@ -39,7 +39,7 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
 bool prefers_newton(const Problem &problem) {
     if (!newton_takes(problem, 2000)) return false;
     // a loss with kinks takes some hundred iterations, and spdc_fast about twice the passes that text needs
-    if (problem.loss().gamma() == 0 && passes_on_text(problem) < 40) return false;
+    if (!is_smooth(problem.loss()) && passes_on_text(problem) < 40) return false;
     return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
 }
 
@@ -55,10 +55,12 @@ double predicted_passes(const Problem &problem) {
     return std::min(text, 60.0);
 }
 
-std::vector<Choice> choose(const Problem &problem) {
+std::vector<Choice> choose(const Problem &problem, bool may_copy) {
     const Choice newton{Newton{},
                         "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix",
                         newton_passes(problem)};
+    const Choice unpenalised{Newton{},
+                             "auto picked newton: no penalty, and few enough features to factor their matrix"};
     Choice fast{SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};
     Choice hybrid{Hybrid{},
                   "auto picked hybrid: an l2 penalty, the same for every feature, and so small that the logistic "
@@ -66,21 +68,27 @@ std::vector<Choice> choose(const Problem &problem) {
     const Choice newton_cg{NewtonCg{}, "auto picked newton_cg: an l2 penalty, a smooth loss, columns of any unit"};
     const Choice working_set{WorkingSet{}, "auto picked working_set: an l1 penalty leaves most weights at 0"};
     const Choice general{Spdc{}, "auto picked spdc: it takes every penalty, weighting and intercept"};
-    const bool is_l2 = std::holds_alternative<L2>(problem.regularizer().variant()) && problem.strong_convexity() > 0;
+    const bool is_plain = std::holds_alternative<L2>(problem.regularizer().variant()); // neither l1 nor bounds
+    const bool is_l2 = is_plain && problem.strong_convexity() > 0;
+    if (is_plain &&
+        !is_l2) { // nothing is penalised: first-order methods crawl where columns differ in size or nearly depend
+        if (may_copy && problem.dimension() <= 2000) return {unpenalised, general};
+        if (is_smooth(problem.loss())) return {newton_cg, general};
+    }
     if (!is_l2) {
         const double l1 = std::visit([](const auto &g) { return g.parts().l1; }, problem.regularizer().variant());
-        if (l1 > 0) return {working_set, general.after_breakdown()};
+        if (l1 > 0 && may_copy) return {working_set, general.after_breakdown()};
         return {general};
     }
     const bool is_uniform = problem.penalty_factors().empty();
+    if (may_copy && prefers_newton(problem)) return {newton, is_uniform ? fast : general};
     // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
     if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * passes_on_text(problem), 100.0, 500.0);
-    if (prefers_newton(problem)) return {newton, is_uniform ? fast : general};
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     std::vector<Choice> choices;
     if (is_uniform) choices.push_back(is_logistic && passes_on_text(problem) > 60 ? hybrid : fast);
     if (is_smooth(problem.loss())) choices.push_back(newton_cg);
-    if (newton_takes(problem, 5000)) choices.push_back(newton);
+    if (may_copy && newton_takes(problem, 5000)) choices.push_back(newton);
     if (!is_uniform) choices.push_back(general);
     return choices;
 }

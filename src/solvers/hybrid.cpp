@@ -24,6 +24,7 @@ class HybridMethod final : public Method {
     double passes() const override { return fast_->passes() + spent_ + (newton_ ? newton_->passes() : 0); }
     void point(std::vector<double> &x, std::vector<double> &y) override { current().point(x, y); }
     void aim(double tolerance) override { tolerance_ = tolerance; }
+    void start(std::span<const double> x, std::span<const double> y) override { fast_->start(x, y); }
     void certified(const Found &found) override;
     double estimated_gap() const override { return current().estimated_gap(); }
     double omega() const override { return current().omega(); }

@@ -20,7 +20,8 @@ struct Choice {
 
     Choice after_breakdown() const { return {solver, reason, infinity}; }
 };
-std::vector<Choice> choose(const Problem &problem);
+/// may_copy: whether solvers that work on a copy of the data are allowed.
+std::vector<Choice> choose(const Problem &problem, bool may_copy);
 /// Passes that spdc_fast is likely to need to a relative gap of 1e-6.
 double predicted_passes(const Problem &problem);
 /// sdca for plain l2 penalties and permuted rows: a kernel of spdc_fast.

@@ -41,6 +41,7 @@ class FusedNewton final : public Method {
     void point(std::vector<double> &x, std::vector<double> &y) override;
     double estimated_gap() const override { return gap_; }
     void aim(double tolerance) override { tolerance_ = tolerance; }
+    void start(std::span<const double> x, std::span<const double> y) override;
     bool has_point() const override { return promising_ || is_exhausted_ || full_passes_ >= 20; }
     bool exhausted() const override { return is_exhausted_; }
     void certified(const Found &) override { tolerance_ *= 0.5; } // the estimate was too kind
@@ -117,6 +118,14 @@ FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
     start_stage(loss_.is_quadratic() || 4 * first > rows_.blocks() ? rows_.blocks() : first);
     has_predictions_ = true; // x = 0
     loss_.set_blunt(loss_.has_pieces());
+}
+
+void FusedNewton::start(std::span<const double> x, std::span<const double>) {
+    for (std::size_t j = 0; j < x.size(); ++j) {
+        x_[static_cast<Eigen::Index>(rows_.place_of(static_cast<std::int64_t>(j)))] = x[j];
+    }
+    start_stage(rows_.blocks()); // a sample's minimiser would be a step back
+    loss_.set_blunt(false);
 }
 
 void FusedNewton::start_stage(std::size_t blocks) {

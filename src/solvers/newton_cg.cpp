@@ -35,7 +35,9 @@ using Sums = std::array<double, 3>;
 
 class NewtonCgMethod final : public Method {
   public:
-    NewtonCgMethod(const Problem &problem, std::span<const double> x, const SolveContext &context);
+    NewtonCgMethod(const Problem &problem, const SolveContext &context);
+
+    void start(std::span<const double> x, std::span<const double> y) override;
 
     void advance(double passes) override;
     double passes() const override { return passes_; }
@@ -80,7 +82,7 @@ class NewtonCgMethod final : public Method {
     // per row, padded to a multiple of 4 by rows of importance 0
     std::vector<double> b_, omega_, z_, w_, h_, move_, t_, y_, secant_;
     Stage stage_ = Stage::derivatives;
-    bool has_predictions_, has_newton_dual_ = false, has_corners_ = false, is_exhausted_ = false;
+    bool has_predictions_ = true, has_newton_dual_ = false, has_corners_ = false, is_exhausted_ = false;
     double penalty_ = 0, objective_ = infinity, gap_ = infinity, best_gap_ = infinity, tolerance_ = 1e-4, passes_ = 0;
     double rz_ = 0, first_rz_ = 0, fall_ = 0; // r'M^-1 r now and at the start; -g's
     double forcing_ = 0.09;                   // rz_ as a share of first_rz_ at which the system is solved well enough
@@ -89,16 +91,13 @@ class NewtonCgMethod final : public Method {
     int iterations_ = 0, useless_ = 0;
 };
 
-NewtonCgMethod::NewtonCgMethod(const Problem &problem, std::span<const double> x, const SolveContext &context)
+NewtonCgMethod::NewtonCgMethod(const Problem &problem, const SolveContext &context)
     : problem_(problem), n_(static_cast<double>(problem.rows())), products_(problem, context.threads),
-      loss_(problem.loss()), pq_(at(problem.dimension())), has_predictions_(x.empty()) {
+      loss_(problem.loss()), pq_(at(problem.dimension())) {
     const std::size_t d = at(problem.dimension()), rows = at(problem.rows()), padded = (rows + 3) / 4 * 4;
     l2_.resize(d);
     for (std::size_t j = 0; j < d; ++j) l2_[j] = problem.regularizer(static_cast<std::int64_t>(j)).strong_convexity();
-    x_.assign(d, 0.0);
-    std::copy(x.begin(), x.end(), x_.begin());
-    for (std::size_t j = 0; j < d; ++j) penalty_ += 0.5 * l2_[j] * x_[j] * x_[j];
-    for (auto *array : {&s_, &r_, &inverse_}) array->resize(d);
+    for (auto *array : {&x_, &s_, &r_, &inverse_}) array->resize(d);
     for (auto *array : {&b_, &omega_, &z_, &w_, &h_, &move_, &t_, &y_, &secant_}) array->resize(padded, 0.0);
     std::copy(problem.targets().begin(), problem.targets().end(), b_.begin());
     for (std::size_t i = 0; i < rows; ++i) omega_[i] = problem.importance(static_cast<std::int64_t>(i));
@@ -108,7 +107,14 @@ NewtonCgMethod::NewtonCgMethod(const Problem &problem, std::span<const double> x
             return requires { loss.conjugate_slope(0, 0); };
         },
         problem.loss().variant());
-    loss_.set_blunt(loss_.has_pieces() && x.empty());
+    loss_.set_blunt(loss_.has_pieces());
+}
+
+void NewtonCgMethod::start(std::span<const double> x, std::span<const double>) {
+    std::copy(x.begin(), x.end(), x_.begin());
+    for (std::size_t j = 0; j < x_.size(); ++j) penalty_ += 0.5 * l2_[j] * x_[j] * x_[j];
+    has_predictions_ = false;
+    loss_.set_blunt(false);
 }
 
 template <class Work> Sums NewtonCgMethod::sum(std::size_t count, Work work) const {
@@ -396,7 +402,9 @@ void check_newton_cg(const Problem &problem, std::string_view solver) {
 }
 
 std::unique_ptr<Method> make_newton_cg(const Problem &problem, std::span<const double> x, const SolveContext &context) {
-    return std::make_unique<NewtonCgMethod>(problem, x, context);
+    auto method = std::make_unique<NewtonCgMethod>(problem, context);
+    if (!x.empty()) method->start(x, {});
+    return method;
 }
 
 std::unique_ptr<Method> make_method(const Problem &problem, const NewtonCg &options, const SolveContext &context) {

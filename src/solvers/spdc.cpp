@@ -115,6 +115,17 @@ void SpdcMethod::start_at_gradients() {
     visits_ = n_;
 }
 
+void SpdcMethod::start(std::span<const double> x, std::span<const double> y) {
+    std::vector<double> u(x.size());
+    problem_.combine(y, u);
+    y_.assign(y.begin(), y.end());
+    for (std::size_t j = 0; j < x.size(); ++j) {
+        const double unit = j == at(d_) ? column_ : 1; // of the intercept's column
+        w_[j].x = w_[j].x_previous = x[j] / unit;
+        w_[j].u = u[j] * unit;
+    }
+}
+
 // Where Assumption 1 fails, the theorems leave the ratio gamma/lambda of the steps open. With lambda known, gamma = 0.05 R
 // sqrt(s / (lambda n)), s the ratio of the loss's scales of z and y, was within a factor of 5 of the best on text. With lambda
 // unknown the ratio of the squared sizes of x and y is what balances theorem 1's Lyapunov function; sparse solutions, for which

@@ -76,6 +76,7 @@ class SpdcMethod final : public Method {
     SpdcMethod(const Problem &problem, const Spdc &options, const SolveContext &context,
                DualDistance distance = DualDistance::squares);
 
+    void start(std::span<const double> x, std::span<const double> y) override;
     void advance(double passes) override;
     double passes() const override;
     void point(std::vector<double> &x, std::vector<double> &y) override;

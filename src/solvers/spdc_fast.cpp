@@ -39,7 +39,8 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
-/// where they are in random order already, or long enough to be sequential reads themselves. Values: pointers, or Same.
+/// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted. Values: pointers,
+/// or Same.
 template <class Values> struct RandomRows {
     std::size_t count; // of rows
     const std::int64_t *offsets = nullptr;
@@ -48,16 +49,19 @@ template <class Values> struct RandomRows {
     /// the block, the less random the order: a9a needs 12 passes with single rows, 14 with blocks of 4, 18 with 8, 250 with 256.
     static constexpr std::size_t block = 4;
 
-    RandomRows(const Problem &problem, Random &random);
+    RandomRows(const Problem &problem, bool may_copy, Random &random);
     bool is_copy() const { return !order_.empty(); }
     /// Row of the problem at a place.
     std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
+    const std::int32_t *columns_of(std::size_t place) const noexcept {
+        return columns + (same_columns_.empty() ? offsets[place] : 0);
+    }
     Values values(std::size_t place) const noexcept {
         if constexpr (is_same) return {row_values_[row_at(place)]};
         if constexpr (!is_same) return values_ + offsets[place];
     }
     void prefetch(std::size_t place) const noexcept {
-        __builtin_prefetch(columns + offsets[place]);
+        __builtin_prefetch(columns_of(place));
         if constexpr (is_same) return;
         __builtin_prefetch(values_ + offsets[place]);
         if constexpr (sizeof(Value) > sizeof *columns) __builtin_prefetch(values_ + offsets[place] + 8);
@@ -67,9 +71,11 @@ template <class Values> struct RandomRows {
     static constexpr bool is_same = std::is_same_v<Values, Same>;
     static constexpr std::int64_t long_row = 32;
     template <class Matrix> void refer_to(const Matrix &matrix);
+    template <class Matrix> void refer_to_dense(const Matrix &matrix);
     template <class Matrix> void copy(const Matrix &matrix, Random &random);
     std::span<const double> row_values_;
-    std::vector<std::int32_t> order_; // of the copy
+    std::vector<std::int32_t> same_columns_; // of all rows, where they are dense ones of the problem
+    std::vector<std::int32_t> order_;        // of the copy
     std::vector<std::int64_t> own_offsets_;
     std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> own_columns_;
     using Value = std::conditional_t<is_same, char, std::remove_cvref_t<decltype(std::declval<Values>()[0])>>;
@@ -78,13 +84,15 @@ template <class Values> struct RandomRows {
 };
 
 template <class Values>
-RandomRows<Values>::RandomRows(const Problem &problem, Random &random) : count(at(problem.rows())) {
+RandomRows<Values>::RandomRows(const Problem &problem, bool may_copy, Random &random) : count(at(problem.rows())) {
     if constexpr (is_same) row_values_ = problem.row_values();
     std::visit(
         [&](const auto &matrix) {
             if constexpr (requires { matrix.offsets(); }) {
                 const bool has_long_rows = matrix.nonzeros() >= long_row * matrix.rows();
-                if (problem.is_shuffled() || has_long_rows) return refer_to(matrix);
+                if (problem.is_shuffled() || has_long_rows || !may_copy) return refer_to(matrix);
+            } else if (!may_copy && matrix.is_contiguous()) {
+                return refer_to_dense(matrix);
             }
             copy(matrix, random);
         },
@@ -95,6 +103,16 @@ template <class Values> template <class Matrix> void RandomRows<Values>::refer_t
     offsets = matrix.offsets().data();
     columns = matrix.row(0).columns - offsets[0];
     if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values - offsets[0];
+}
+
+template <class Values> template <class Matrix> void RandomRows<Values>::refer_to_dense(const Matrix &matrix) {
+    same_columns_.resize(at(matrix.cols()));
+    std::iota(same_columns_.begin(), same_columns_.end(), 0);
+    own_offsets_.resize(count + 1);
+    for (std::size_t p = 0; p <= count; ++p) own_offsets_[p] = static_cast<std::int64_t>(p) * matrix.cols();
+    offsets = own_offsets_.data();
+    columns = same_columns_.data();
+    if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values;
 }
 
 template <class Values> template <class Matrix> void RandomRows<Values>::copy(const Matrix &matrix, Random &random) {
@@ -124,6 +142,7 @@ template <class L, class Values> class FastMethod final : public Method {
     FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking, bool is_sdca,
                const SolveContext &context);
 
+    void start(std::span<const double> x, std::span<const double> y) override;
     void advance(double passes) override;
     double passes() const override { return static_cast<double>(visits_) / static_cast<double>(n_); }
     void point(std::vector<double> &x, std::vector<double> &y) override;
@@ -176,8 +195,8 @@ template <class L, class Values>
 FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking,
                                   bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
-      d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed), rows_(problem, random_),
-      norm2_(at(n_)), y_(at(n_)), dual_(at(n_)), dropped_(at(n_)) {
+      d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
+      rows_(problem, context.copy, random_), norm2_(at(n_)), y_(at(n_)), dual_(at(n_)), dropped_(at(n_)) {
     const std::span<const double> norms = problem.squared_row_norms();
     free_intercept_ = problem.intercept() == Intercept::free;
     if (rows_.is_copy()) own_b_.resize(at(n_));
@@ -208,6 +227,22 @@ FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::op
     activate_all();
     set_steps();
     start_sweep();
+}
+
+/// With x of its own unless the method is SDCA, whose x is -u/lambda.
+template <class L, class Values>
+void FastMethod<L, Values>::start(std::span<const double> x, std::span<const double> y) {
+    std::vector<double> u(x.size());
+    problem_.combine(y, u);
+    for (std::size_t p = 0; p < y_.size(); ++p) {
+        if (norm2_[p] == 0) continue;
+        y_[p] = y[rows_.row_at(p)];
+        dual_.set(p, y_[p], b_[p]);
+    }
+    for (std::size_t j = 0; j < at(d_); ++j) is_sdca_ ? void(x_[j] = -u[j] / lambda_) : void(zu_[j] = ZU{x[j], u[j]});
+    if (column_ == 0) return;
+    x0_ = x.back() / column_;
+    u0_ = u.back() * column_;
 }
 
 template <class L, class Values> void FastMethod<L, Values>::set_steps() {
@@ -290,7 +325,7 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
             rows_.prefetch(at(visiting_[k + 6]));
         }
         const auto i = at(visiting_[k]);
-        const std::int32_t *const columns = rows_.columns + offsets[i];
+        const std::int32_t *const columns = rows_.columns_of(i);
         const Values values = rows_.values(i);
         const std::int64_t count = offsets[i + 1] - offsets[i];
         double s = column_ * x0_;
@@ -396,7 +431,10 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
 /// meetings of the threads cost as much as they save.
 int choose_owners(const Problem &problem, const SolveContext &context) {
     const std::int64_t entries = problem.nonzeros();
-    return context.threads >= 4 && entries >= 1000000 && entries >= 160 * problem.rows() ? 16 : 1;
+    return context.copy && !context.same_bits && context.threads >= 4 && entries >= 1000000 &&
+                   entries >= 160 * problem.rows()
+               ? 16
+               : 1;
 }
 
 std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solver, std::optional<double> omega,
@@ -410,6 +448,11 @@ std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solve
                          solver));
     }
     const int count = owners ? static_cast<int>(*owners) : choose_owners(problem, context);
+    if (count > 1 && !context.copy) {
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {}: owners = {} takes a copy of the data; without one owners must be 1", solver,
+                         count));
+    }
     if (count > 1) return make_owners(problem, {count, omega, shrinking, is_sdca}, context);
     return std::visit([&](const auto &loss) { return make_fast(problem, loss, omega, shrinking, is_sdca, context); },
                       problem.loss().variant());

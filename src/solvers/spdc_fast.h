@@ -138,6 +138,7 @@ concept HasBoundedDual = requires(const L loss, double v) {
 /// The dual step. Losses with a closed form use it as it is; logistic keeps its logit, which saves most of the exponentials.
 template <class L> struct DualState {
     explicit DualState(std::size_t) {}
+    void set(std::size_t, double, double) noexcept {} // row, y, b
     double logit(std::size_t) const noexcept { return 0; }
     void prefetch(std::size_t) const noexcept {}
     void keep_logit(std::size_t, double) noexcept {}
@@ -152,6 +153,10 @@ template <class L> struct DualState {
 template <> struct DualState<Logistic> {
     std::vector<double> t;                                  // logit of p = -b y
     explicit DualState(std::size_t rows) : t(rows, -4.6) {} // of p = 0.01, though y starts at 0
+    void set(std::size_t i, double y, double b) noexcept {
+        const double p = std::clamp(-b * y, 1e-300, 1 - 1e-16);
+        t[i] = std::log(p) - std::log1p(-p);
+    }
     double logit(std::size_t i) const noexcept { return t[i]; }
     void prefetch(std::size_t i) const noexcept { __builtin_prefetch(&t[i], 1); }
     void keep_logit(std::size_t i, double value) noexcept { t[i] = value; }

@@ -73,6 +73,7 @@ template <class Value> class WorkingSetMethod final : public Method {
   public:
     explicit WorkingSetMethod(const Problem &problem);
 
+    void start(std::span<const double> x, std::span<const double> y) override;
     void advance(double passes) override;
     double passes() const override {
         return static_cast<double>(touched_ + model_.touched()) /
@@ -149,6 +150,12 @@ WorkingSetMethod<Value>::WorkingSetMethod(const Problem &problem)
         for (std::size_t i = 0; i < z_.size(); ++i) rounding_ += weight(i) * std::fabs(z_[i] - problem.targets()[i]);
         if (rounding_ == 0) rounding_ = 1e-3;
     }
+    differentiate();
+}
+
+template <class Value> void WorkingSetMethod<Value>::start(std::span<const double> x, std::span<const double>) {
+    x_.assign(x.begin(), x.end());
+    predict();
     differentiate();
 }
 

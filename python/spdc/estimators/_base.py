@@ -1,0 +1,192 @@
+"""What all estimators share: validated data in, a certified fit, and the attributes that tell of it."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+
+import numpy as np
+import scipy.sparse
+from joblib import effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from .. import _core
+from .._data import as_dataset
+from .._result import Result
+from .._solve import _make_start, run
+
+POSITIVE = Interval(numbers.Real, 0, None, closed="neither")
+POSITIVE_OR_INFINITE = Interval(numbers.Real, 0, None, closed="right")
+NON_NEGATIVE = Interval(numbers.Real, 0, None, closed="left")
+UNIT = Interval(numbers.Real, 0, 1, closed="both")
+
+# Entries times the smaller side: a Newton step of microseconds. Its steps do not depend on how rows are ordered or repeated, so that
+# weights equal repeated rows to the last digits whatever tol is.
+TINY = 1e5
+
+COMMON_CONSTRAINTS = {
+    "fit_intercept": ["boolean"],
+    "tol": [POSITIVE],
+    "max_iter": [Interval(numbers.Integral, 1, None, closed="left"), None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+    "n_jobs": [None, numbers.Integral],
+    "copy": ["boolean", StrOptions({"auto"})],
+}
+
+
+class Certified:
+    """A mixin: fits by ``self._minimize`` and keeps what it proved.
+
+    The parameters every estimator has besides its twin's are ``copy`` ("auto", or False for a fit that takes little memory besides
+    the data) and ``n_jobs``; ``tol`` is the certified relative gap at which a fit ends, ``max_iter`` the passes over the data.
+    """
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _validated(self, X, y, sample_weight, **checks):
+        """X, y and the weights as arrays; weights None where there are none."""
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=not scipy.sparse.issparse(X),  # the library looks at every entry of those anyhow
+            **checks,
+        )
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        return X, y, sample_weight
+
+    def _minimize(
+        self,
+        data: _core.Dataset,
+        y: np.ndarray,
+        *,
+        loss: str,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        weights=None,
+        intercept: str,
+        lower: float = -math.inf,
+        start=None,
+        solver: str = "auto",
+        loss_options: dict | None = None,
+    ) -> Result:
+        """Solves one problem in the library's own scaling."""
+        problem = {
+            "loss": loss,
+            "loss_options": loss_options or {},
+            "weights": weights,
+            "intercept": intercept,
+            "class_weight": None,
+            "penalty_factors": None,
+            "lower": lower,
+            "upper": math.inf,
+            "tolerance": self.tol,
+            "l1": l1,
+            "l2": l2,
+        }
+        job = _core.job(
+            data, np.ascontiguousarray(y, dtype=np.float64), [], weights, loss, problem["loss_options"], intercept, None, {}, False
+        )
+        job.set_penalty(l1, l2, lower, math.inf)
+        classes = np.array([float(label) for label in job.label_names]) if job.label_names else None
+        if solver not in _core.SOLVERS:
+            solver = "auto"  # scikit-learn's names
+        if solver == "auto" and self.copy:
+            if lower == 0:
+                solver = "working_set"  # bounds leave most weights at 0, too
+            elif l1 == 0 and data.nonzeros * min(data.shape) <= TINY:
+                solver = "newton"
+        if start is not None and (start.coef.size != data.shape[1] * job.outputs or start.problem["intercept"] != intercept):
+            start = None  # of another shape
+        max_iter = getattr(self, "max_iter", None)
+        return run(
+            job,
+            classes,
+            problem,
+            solver=solver,
+            solver_options={},
+            stopping={"tolerance": self.tol, "max_passes": 1e5 if max_iter is None else max_iter},
+            seed=self._seed(),
+            threads=effective_n_jobs(self.n_jobs),
+            presolve="auto",
+            copy=bool(self.copy),
+            same_bits=True,
+            start=_make_start(job, start),
+            callback=None,
+            verbose=getattr(self, "verbose", 0),
+        )
+
+    def _seed(self) -> int:
+        """None is a fixed seed, for the same fit every time."""
+        state = getattr(self, "random_state", None)
+        if state is None:
+            return 1
+        if isinstance(state, numbers.Integral):
+            return int(state)
+        return int(check_random_state(state).randint(2**31 - 1))
+
+    def _start(self):
+        """The last fit, where warm_start asks for it."""
+        return getattr(self, "result_", None) if getattr(self, "warm_start", False) else None
+
+    def _keep(self, results: list[Result], scale, single: bool) -> None:
+        """The attributes that tell of the fit; ``scale`` turns the library's objective into scikit-learn's."""
+        scales = np.broadcast_to(scale, len(results))
+        gaps = [result.gap * factor for result, factor in zip(results, scales)]
+        self.result_ = results[0] if single else results
+        self.dual_gap_ = gaps[0] if single else np.array(gaps)
+        self.relative_gap_ = results[0].relative_gap if single else np.array([r.relative_gap for r in results])
+        reasons = [result.stop_reason for result in results]
+        self.stop_reason_ = reasons[0] if single else reasons
+        passes = [max(1, math.ceil(result.passes)) for result in results]
+        self.n_iter_ = passes[0] if single else np.array(passes)
+        for result in results:
+            if not result.converged:
+                warnings.warn(
+                    f"{type(self).__name__} stopped at a certified relative gap of {result.relative_gap:.2g}, above "
+                    f"tol={self.tol:g}: {result.message or result.stop_reason}",
+                    ConvergenceWarning,
+                    stacklevel=3,
+                )
+                break
+
+
+def with_constant(X, value: float):
+    """X with one more column."""
+    column = np.full((X.shape[0], 1), value, dtype=X.dtype)
+    return scipy.sparse.hstack([X, column], format="csr") if scipy.sparse.issparse(X) else np.hstack([X, column])
+
+
+def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> tuple[Result, np.ndarray, np.ndarray]:
+    """Fits with no intercept, a free one, or one that is penalised as a column of ``intercept_scaling``.
+
+    Returns the result, coef of shape (outputs, features) and intercepts of shape (outputs,).
+    """
+    has_column = estimator.fit_intercept and penalize and intercept_scaling != 1
+    if has_column:
+        X = with_constant(X, intercept_scaling)
+    intercept = "none"
+    if estimator.fit_intercept and not has_column:
+        intercept = "penalized" if penalize else "free"
+    result = estimator._minimize(as_dataset(X), y, intercept=intercept, **problem)
+    coef = np.atleast_2d(result.coef)
+    intercepts = np.atleast_1d(np.asarray(result.intercept, dtype=np.float64))
+    if has_column:
+        coef, intercepts = coef[:, :-1], coef[:, -1] * intercept_scaling
+    return result, coef.copy(), intercepts.copy()
+
+
+def total_weight(weights, rows: int) -> float:
+    return float(rows) if weights is None else float(np.sum(weights))

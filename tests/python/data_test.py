@@ -1,0 +1,106 @@
+"""What may come in as X: every kind gives the same answer, and the usual ones are not copied."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+import spdc
+
+
+@pytest.fixture
+def table(rng):
+    X = rng.integers(-3, 4, size=(80, 7)).astype(np.float64)
+    X[::9] = 0  # empty rows
+    X[:, 3] = 0  # an empty column
+    y = np.sign(X[:, 0] + 0.1 + rng.normal(size=80))
+    return X, y
+
+
+KINDS = {
+    "float32": lambda X: X.astype(np.float32),
+    "float16": lambda X: X.astype(np.float16),
+    "longdouble": lambda X: X.astype(np.longdouble),
+    "int8": lambda X: X.astype(np.int8),
+    "int64": lambda X: X.astype(np.int64),
+    "fortran": np.asfortranarray,
+    "strided": lambda X: np.repeat(X, 2, axis=1)[:, ::2],
+    "big endian": lambda X: X.astype(">f8"),
+    "list": lambda X: X.tolist(),
+    "object": lambda X: X.astype(object),
+    "pandas": pd.DataFrame,
+    "polars": lambda X: pl.DataFrame(X),
+    "csr_matrix": scipy.sparse.csr_matrix,
+    "csr_array": scipy.sparse.csr_array,
+    "csc_matrix": scipy.sparse.csc_matrix,
+    "coo_array": scipy.sparse.coo_array,
+    "csr float32": lambda X: scipy.sparse.csr_matrix(X.astype(np.float32)),
+    "csr int": lambda X: scipy.sparse.csr_matrix(X.astype(np.int32)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("copy", ["auto", False])
+def test_every_kind_gives_the_same_answer(kind, copy, table):
+    X, y = table
+    expected = spdc.solve(X, y, l2=0.1, intercept=True, tolerance=1e-10)
+    result = spdc.solve(KINDS[kind](X), y, l2=0.1, intercept=True, tolerance=1e-10, copy=copy)
+    np.testing.assert_allclose(result.coef, expected.coef, atol=1e-5)
+    assert result.primal == pytest.approx(expected.primal, rel=1e-9)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("make", [scipy.sparse.csr_matrix, scipy.sparse.csr_array])
+def test_index_types_unsorted_and_duplicate_entries(index, make, table):
+    X, y = table
+    clean = scipy.sparse.csr_matrix(X)
+    expected = spdc.solve(clean, y, l2=0.1, tolerance=1e-8)
+    messy = clean.copy()
+    for i in range(messy.shape[0]):  # columns backwards
+        part = slice(messy.indptr[i], messy.indptr[i + 1])
+        messy.indices[part] = messy.indices[part][::-1].copy()
+        messy.data[part] = messy.data[part][::-1].copy()
+    twice = np.repeat(messy.indices, 2).astype(index)
+    halves = make((np.repeat(messy.data / 2, 2), twice, (2 * messy.indptr).astype(index)), shape=clean.shape)
+    halves.indices, halves.indptr = halves.indices.astype(index), halves.indptr.astype(index)
+    before = halves.indices.copy()
+    result = spdc.solve(halves, y, l2=0.1, tolerance=1e-8)
+    assert np.array_equal(result.coef, expected.coef)
+    assert np.array_equal(halves.indices, before)  # the caller's matrix is as it was
+    assert halves.indices.dtype == index
+
+
+def test_boolean_arrays(rng):
+    X = rng.random((60, 5)) < 0.5
+    y = np.where(X[:, 0] ^ (rng.random(60) < 0.1), 1, -1)
+    expected = spdc.solve(X.astype(float), y, l2=0.1)
+    assert np.array_equal(spdc.solve(X, y, l2=0.1).coef, expected.coef)
+
+
+def test_targets_of_any_kind(table):
+    X, y = table
+    expected = spdc.solve(X, y, l2=0.1)
+    kinds = [y.astype(int), y > 0, list(y), pd.Series(y), pl.Series(y), y[:, None], y.astype(object), np.where(y > 0, "p", "n")]
+    for kind in kinds:
+        assert np.array_equal(spdc.solve(X, kind, l2=0.1).coef, expected.coef)
+
+
+def test_read_only_memory_maps(tmp_path, table):
+    X, y = table
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    assert np.array_equal(spdc.solve(mapped, y).coef, spdc.solve(X, y).coef)
+    assert np.array_equal(spdc.Ridge().fit(mapped, y).coef_, spdc.Ridge().fit(X, y).coef_)
+
+
+def test_empty_and_misshapen():
+    for X in (np.zeros((0, 3)), np.zeros(3), np.zeros((2, 2, 2))):
+        with pytest.raises(ValueError):
+            spdc.solve(X, np.zeros(len(X)), loss="squared")
+    with pytest.raises(ValueError, match="numbers"):
+        spdc.solve(np.ones((2, 2), dtype=complex), [0, 1])
+    with pytest.raises(ValueError):
+        spdc.solve(np.array([["a", "b"]]), [0])
+    no_columns = spdc.solve(np.zeros((4, 0)), [1.0, 2, 3, 4], loss="squared", intercept=True)
+    assert no_columns.intercept == pytest.approx(2.5)

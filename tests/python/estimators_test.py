@@ -1,0 +1,303 @@
+"""The estimators' manners: scikit-learn's own checks, its tools, and the certificate's attributes."""
+
+import pickle
+import warnings
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+import sklearn
+from conftest import CLASSIFIERS, ESTIMATORS, targets_for
+from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+import spdc
+
+# what the twins skip, too
+SKIPPED = ("SCIPY_ARRAY_API is not set", "does not have a predict_proba method")
+
+
+@pytest.fixture
+def model(name):
+    return getattr(spdc, name)()
+
+
+@pytest.fixture
+def fitted(name, rng):
+    X = rng.normal(size=(80, 5))
+    return getattr(spdc, name)().fit(X, targets_for(name, X, rng)), X
+
+
+def test_check_estimator(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(model, on_fail=None)
+    assert len(results) > 40
+    wrong = [
+        (result["check_name"], result["status"], repr(result["exception"]))
+        for result in results
+        if result["status"] != "passed"
+        and not (result["status"] == "skipped" and any(words in str(result["exception"]) for words in SKIPPED))
+    ]
+    assert not wrong
+
+
+def test_parameters_are_scikit_learns(name, model):
+    twin = ESTIMATORS[name]()
+    ours = model.get_params()
+    for parameter, value in twin.get_params().items():
+        assert parameter in ours
+        differs = parameter == "solver"  # the library's auto
+        assert differs or ours[parameter] == value
+    assert {"n_jobs", "copy", "tol", "max_iter"} <= set(ours)
+
+
+def test_certificate_attributes(fitted):
+    model, _ = fitted
+    assert model.stop_reason_ == "gap_reached" and 0 <= model.relative_gap_ <= model.tol
+    assert model.dual_gap_ >= 0 and model.n_iter_ >= 1
+    assert isinstance(model.result_, spdc.Result) and model.result_.converged
+
+
+def test_scores_as_well_as_the_twin(name, fitted, rng):
+    model, X = fitted
+    y = targets_for(name, X, np.random.default_rng(5))
+    twin = ESTIMATORS[name](**({"max_iter": 10000} if hasattr(model, "warm_start") else {})).fit(X, y)
+    assert model.fit(X, y).score(X, y) == pytest.approx(twin.score(X, y), abs=0.03)
+
+
+def test_warns_with_the_gap_that_was_reached(rng):
+    X = rng.normal(size=(300, 50)) * np.logspace(-2, 2, 50)
+    y = targets_for("LogisticRegression", X, rng)
+    model = spdc.LogisticRegression(solver="spdc", C=1e4, max_iter=2, tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match=r"relative gap of .*, above tol=1e-09: the pass limit"):
+        model.fit(X, y)
+    assert model.stop_reason_ == "pass_limit" and model.relative_gap_ > 1e-9 and model.n_iter_ == 2
+
+
+def test_pickle_clone_and_joblib(fitted, tmp_path):
+    model, X = fitted
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.predict(X), model.predict(X)) and again.relative_gap_ == model.relative_gap_
+    joblib.dump(model, tmp_path / "model")
+    assert np.array_equal(joblib.load(tmp_path / "model").predict(X), model.predict(X))
+    fresh = clone(model)
+    assert fresh.get_params() == model.get_params() and not hasattr(fresh, "coef_")
+
+
+def test_pipeline_search_and_names(name, model, rng):
+    X = pd.DataFrame(rng.normal(size=(90, 4)), columns=list("abcd"))
+    y = targets_for(name, X.to_numpy(), rng)
+    assert list(model.fit(X, y).feature_names_in_) == list("abcd")
+    parameter = "C" if hasattr(model, "C") else "alpha"
+    search = GridSearchCV(make_pipeline(StandardScaler(), model), {f"{name.lower()}__{parameter}": [0.01, 1.0]}, cv=3)
+    search.fit(X, y)
+    assert search.best_estimator_[-1].relative_gap_ <= model.tol
+    framed = make_pipeline(StandardScaler().set_output(transform="pandas"), clone(model)).fit(X, y)
+    assert list(framed[-1].feature_names_in_) == list("abcd")
+
+
+def test_fits_in_processes(name, model, rng):
+    X = rng.normal(size=(60, 3))
+    y = targets_for(name, X, rng)
+    one = cross_val_score(model, X, y, cv=3)
+    two = cross_val_score(model, X, y, cv=3, n_jobs=2)
+    assert np.array_equal(one, two)
+
+
+def test_metadata_routing(name, model, rng):
+    X = rng.normal(size=(60, 3))
+    y = targets_for(name, X, rng)
+    weights = rng.integers(1, 4, 60).astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model.set_fit_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=False), model)
+        routed = pipeline.fit(X, y, sample_weight=weights)[-1]
+    direct = clone(model).fit(StandardScaler().fit_transform(X), y, sample_weight=weights)
+    assert np.array_equal(routed.coef_, direct.coef_)
+
+
+def test_sample_weights_are_repeated_rows(name, rng):
+    X = rng.normal(size=(50, 4))
+    y = targets_for(name, X, rng)
+    weights = rng.integers(0, 4, 50)
+    tight = getattr(spdc, name)(tol=1e-12 if name != "QuantileRegressor" else 1e-7)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = clone(tight).fit(X, y, sample_weight=weights)
+        two = clone(tight).fit(np.repeat(X, weights, axis=0), np.repeat(y, weights))
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=2e-4)
+    np.testing.assert_allclose(one.intercept_, two.intercept_, atol=2e-3)
+
+
+def test_sparse_is_dense_and_float32_is_close(name, rng):
+    X = rng.normal(size=(100, 8)) * (rng.random((100, 8)) < 0.4)
+    y = targets_for(name, X, rng)
+    dense = getattr(spdc, name)(tol=1e-6).fit(X, y)
+    for kind in (scipy.sparse.csr_matrix, scipy.sparse.csr_array, scipy.sparse.csc_matrix):
+        np.testing.assert_allclose(getattr(spdc, name)(tol=1e-6).fit(kind(X), y).coef_, dense.coef_, atol=2e-2)
+    single = getattr(spdc, name)(tol=1e-6).fit(X.astype(np.float32), y)
+    np.testing.assert_allclose(single.coef_, dense.coef_, atol=2e-2)
+
+
+def test_same_bits_at_any_number_of_jobs(name, rng):
+    X = rng.normal(size=(200, 10))
+    y = targets_for(name, X, rng)
+    fits = [getattr(spdc, name)(n_jobs=jobs).fit(X, y) for jobs in (None, 1, 2, 4, -1)]
+    assert all(np.array_equal(fit.coef_, fits[0].coef_) for fit in fits)
+
+
+def test_random_state_is_the_seed(rng):
+    X = rng.normal(size=(300, 40))
+    y = targets_for("LinearSVC", X, rng)
+    fits = [spdc.LinearSVC(solver="spdc_fast", random_state=s).fit(X, y).coef_ for s in (None, None, 3, 3, 4)]
+    assert np.array_equal(fits[0], fits[1]) and np.array_equal(fits[2], fits[3])
+    assert not np.array_equal(fits[2], fits[4])
+    state = np.random.RandomState(0)
+    assert spdc.LinearSVC(solver="spdc_fast", random_state=state).fit(X, y).relative_gap_ <= 1e-4
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "Lasso", "ElasticNet", "HuberRegressor", "PoissonRegressor"])
+def test_warm_start(name, rng):
+    X = rng.normal(size=(200, 20))
+    y = targets_for(name, X, rng)
+    model = getattr(spdc, name)(warm_start=True, tol=1e-7).fit(X, y)
+    cold = model.n_iter_
+    model.fit(X, y)
+    assert model.n_iter_ < max(cold, 2) and model.relative_gap_ <= 1e-7
+    for rows, columns in ((150, 20), (200, 12)):
+        model.fit(X[:rows, :columns], y[:rows])
+        assert model.relative_gap_ <= 1e-7
+    model.set_params(fit_intercept=False).fit(X, y)
+    assert model.relative_gap_ <= 1e-7
+
+
+@pytest.mark.parametrize("name", ["Ridge", "Lasso", "ElasticNet"])
+def test_several_targets(name, rng):
+    X, Y = rng.normal(size=(60, 5)), rng.normal(size=(60, 3))
+    model = getattr(spdc, name)(alpha=0.1).fit(X, Y)
+    assert model.coef_.shape == (3, 5) and model.intercept_.shape == (3,) and model.predict(X).shape == (60, 3)
+    assert model.dual_gap_.shape == model.relative_gap_.shape == model.n_iter_.shape == (3,)
+    for k in range(3):
+        alone = getattr(spdc, name)(alpha=0.1).fit(X, Y[:, k])
+        assert np.array_equal(alone.coef_, model.coef_[k])
+    if name == "Ridge":
+        each = spdc.Ridge(alpha=[0.1, 1.0, 10.0]).fit(X, Y)
+        assert np.array_equal(each.coef_[0], model.coef_[0]) and not np.array_equal(each.coef_[1], model.coef_[1])
+        with pytest.raises(ValueError, match="penalties"):
+            spdc.Ridge(alpha=[1.0, 2.0]).fit(X, Y)
+
+
+def test_three_classes_and_probabilities():
+    X, y = load_iris(return_X_y=True)
+    names = np.array(["setosa", "versicolor", "virginica"])[y]
+    model = spdc.LogisticRegression(tol=1e-8).fit(X, names)
+    p = model.predict_proba(X)
+    np.testing.assert_allclose(p.sum(axis=1), 1)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), p)
+    assert model.coef_.shape == (3, 4) and model.decision_function(X).shape == (150, 3)
+    assert list(model.classes_) == ["setosa", "versicolor", "virginica"]
+    rest = spdc.LogisticRegression(tol=1e-8).fit(X, names == "virginica")
+    np.testing.assert_allclose(model.coef_[2], rest.coef_[0], atol=1e-3)
+    two = spdc.LogisticRegression().fit(X[:100], names[:100]).predict_proba(X[:100])
+    assert two.shape == (100, 2) and np.all((two[:, 1] > 0.5) == (names[:100] == "versicolor"))
+
+
+def test_class_weights(rng):
+    X = rng.normal(size=(100, 3))
+    y = np.where(X[:, 0] > 1, 1, 0)
+    for name in CLASSIFIERS:
+        by_class = getattr(spdc, name)(class_weight={1: 5.0}, tol=1e-8).fit(X, y)
+        by_row = getattr(spdc, name)(tol=1e-8).fit(X, y, sample_weight=np.where(y == 1, 5.0, 1.0))
+        assert np.array_equal(by_class.coef_, by_row.coef_)
+        balanced = getattr(spdc, name)(class_weight="balanced").fit(X, y)
+        assert balanced.predict(X).sum() > getattr(spdc, name)().fit(X, y).predict(X).sum()
+
+
+def test_sparsify_and_sparse_coef(rng):
+    X = rng.normal(size=(80, 30))
+    y = targets_for("LinearSVC", X, rng)
+    for model in (spdc.LinearSVC(penalty="l1", C=0.1), spdc.LogisticRegression(l1_ratio=1.0, C=0.1)):
+        expected = model.fit(X, y).predict(X)
+        assert scipy.sparse.issparse(model.sparsify().coef_) and np.array_equal(model.predict(X), expected)
+        assert model.coef_.nnz < 30
+    lasso = spdc.Lasso(alpha=0.2).fit(X, X[:, 0])
+    assert lasso.sparse_coef_.nnz == np.count_nonzero(lasso.coef_) < 30
+
+
+def test_calibration(rng):
+    X = rng.normal(size=(150, 3))
+    y = targets_for("LinearSVC", X, rng)
+    calibrated = CalibratedClassifierCV(spdc.LinearSVC(), cv=3).fit(X, y)
+    assert calibrated.predict_proba(X).shape == (150, 2)
+
+
+def test_huber_finds_scale_and_outliers(rng):
+    X = rng.normal(size=(200, 3))
+    y = X @ [1.0, -2.0, 0.5] + 0.3 * rng.normal(size=200)
+    y[:10] += 30
+    ours, twin = spdc.HuberRegressor(tol=1e-8).fit(X, y), ESTIMATORS["HuberRegressor"](tol=1e-9, max_iter=5000).fit(X, y)
+    assert ours.scale_ == pytest.approx(twin.scale_, rel=1e-3)
+    assert np.array_equal(ours.outliers_, twin.outliers_) and ours.outliers_[:10].all()
+    np.testing.assert_allclose(ours.coef_, twin.coef_, atol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no noise: scale and objective go to 0, and no relative gap is small
+        exact = spdc.HuberRegressor(alpha=0.0).fit(X, X @ [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(exact.coef_, [1, 2, 3], atol=1e-3)
+
+
+def test_bad_parameters(labelled):
+    X, y = labelled
+    for model, words in [
+        (spdc.LogisticRegression(C=-1), "C"),
+        (spdc.LogisticRegression(l1_ratio=2), "l1_ratio"),
+        (spdc.LinearSVC(loss="log"), "loss"),
+        (spdc.Ridge(alpha=-1), "alpha"),
+        (spdc.Lasso(tol=0), "tol"),
+        (spdc.QuantileRegressor(quantile=1), "quantile"),
+        (spdc.HuberRegressor(epsilon=0.5), "epsilon"),
+        (spdc.PoissonRegressor(copy="sometimes"), "copy"),
+    ]:
+        with pytest.raises(ValueError, match=f"'{words}' parameter"):
+            model.fit(X, y)
+    with pytest.raises(NotImplementedError, match="crammer_singer"):
+        spdc.LinearSVC(multi_class="crammer_singer").fit(X, y)
+    with pytest.raises(ValueError, match="negative"):
+        spdc.PoissonRegressor().fit(X, y)
+    with pytest.raises(ValueError, match="(?i)weight"):
+        spdc.Ridge().fit(X, y, sample_weight=np.zeros(120))
+
+
+def test_text_classification_with_the_import_replaced():
+    """A scikit-learn script, end to end: vectoriser, pipeline and search, with either import."""
+    rng = np.random.default_rng(0)
+    topics = {"sea": "wave salt tide boat gull reef sail harbour", "hill": "peak snow trail goat rock pine ridge cabin"}
+    common = "the a of day walk light wind long small old".split()
+    texts, labels = [], []
+    for label, words in topics.items():
+        for _ in range(60):
+            texts.append(" ".join(rng.choice(words.split(), 3).tolist() + rng.choice(common, 9).tolist()))
+            labels.append(label)
+
+    def script(LogisticRegression, **parameters):
+        pipeline = make_pipeline(TfidfVectorizer(), LogisticRegression(**parameters))
+        return GridSearchCV(pipeline, {"logisticregression__C": [0.1, 1.0, 10.0]}, cv=3).fit(texts, labels)
+
+    def objective(model, X):
+        margins = np.where(np.array(labels) == model.classes_[1], 1, -1) * model.decision_function(X)
+        return model.C * np.logaddexp(0, -margins).sum() + 0.5 * np.sum(model.coef_**2)
+
+    ours, theirs = script(spdc.LogisticRegression, tol=1e-8), script(ESTIMATORS["LogisticRegression"])
+    assert ours.best_params_ == theirs.best_params_
+    X = ours.best_estimator_[0].transform(texts)
+    assert objective(ours.best_estimator_[1], X) <= objective(theirs.best_estimator_[1], X)
+    assert ours.best_estimator_[1].relative_gap_ <= 1e-8
