@@ -12,7 +12,6 @@ import concurrent.futures
 import csv
 import itertools
 import json
-import lzma
 import math
 import os
 import pathlib
@@ -102,11 +101,10 @@ class Curve:
 
     def __init__(self, figure, cell, label, solver):
         self.figure, self.cell, self.label = figure, cell, label
-        self.solver = fill(solver, cell)
+        self.solvers = ["auto", "spdc_fast"] if label == OPTIMUM else [fill(solver, cell)]  # until one gets there
         self.options = {key: fill(str(value), cell) for key, value in figure.problem.items()}
         if label == OPTIMUM:
-            self.options.update({"tolerance": "1e-10"})
-            self.options.pop("max-passes", None)
+            self.options.update({"tolerance": "1e-10", "max-passes": "3000"})
         where = "_".join(slug(f"{axis}={data_name(value) if axis == 'data' else value}") for axis, value in cell.items())
         self.path = WORK / "results" / figure.name / where / f"{slug(label)}.json"
 
@@ -157,6 +155,17 @@ def find_in(folder, name):
     return None
 
 
+def unpack(packed, plain):
+    try:
+        import lzma
+    except ImportError:  # a Python without it
+        with open(plain, "wb") as out:
+            subprocess.run(["xz", "-dc", packed], stdout=out, check=True)
+        return
+    with lzma.open(packed) as text, open(plain, "wb") as out:
+        shutil.copyfileobj(text, out)
+
+
 def prepared(source, folder):
     """The data as a .spdc file, which opens in no time; None when they are not there."""
     source = source.split(" = ")[-1]
@@ -174,8 +183,7 @@ def prepared(source, folder):
             if found is None:
                 return None
             if found.suffix == ".xz":  # here, because the program may have been built without liblzma
-                with lzma.open(found) as packed, open(text, "wb") as out:
-                    shutil.copyfileobj(packed, out)
+                unpack(found, text)
             else:
                 text = found
         made = pathlib.Path(scratch) / "made.spdc"
@@ -187,8 +195,8 @@ def prepared(source, folder):
 # --- running --------------------------------------------------------------------------------------------------------------------------
 
 
-def command(curve, data, traces):
-    line = [SPDC, "compare", data, "--solvers", curve.solver, "--json", "--quiet", "--best-effort", "--trace", traces]
+def command(curve, solver, data, traces):
+    line = [SPDC, "compare", data, "--solvers", solver, "--json", "--quiet", "--best-effort", "--trace", traces]
     options = {"threads": "1", **curve.options}
     if "l2" in curve.cell:
         options["l2"] = str(curve.cell["l2"])
@@ -201,30 +209,41 @@ class Runner:
         self.folder = folder
         self.end = time.monotonic() + seconds if seconds else math.inf
         self.lock = threading.Lock()
-        self.running = set()
         self.done = 0
 
     def run(self, curve, data, total):
-        if time.monotonic() >= self.end:
-            return False
-        with tempfile.TemporaryDirectory() as traces:
-            start = time.monotonic()
-            process = subprocess.Popen(command(curve, data, traces), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-            try:
-                limit = None if self.end == math.inf else max(self.end - time.monotonic(), 0.1)
-                out, err = process.communicate(timeout=limit)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.communicate()
-                return False
-            if not out:
-                raise RuntimeError(f"{curve.path.stem}: {err.strip()}")
-            self.store(curve, json.loads(out)["runs"][0], traces)
+        """False when time is up."""
+        start = time.monotonic()
+        for solver in curve.solvers:
+            with tempfile.TemporaryDirectory() as traces:
+                out = self.output(command(curve, solver, data, traces))
+                if out is None:
+                    return False
+                run = json.loads(out)["runs"][0]
+                if run.get("converged") or solver == curve.solvers[-1]:
+                    self.store(curve, run, traces)
+                    break
         with self.lock:
             self.done += 1
             spent = time.monotonic() - start
             print(f"[{self.done}/{total}] {curve.figure.name} {curve.cell} {curve.label}: {spent:.1f} s", flush=True)
         return True
+
+    def output(self, line):
+        """What the program prints, or None when time is up."""
+        if time.monotonic() >= self.end:
+            return None
+        process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        try:
+            limit = None if self.end == math.inf else max(self.end - time.monotonic(), 0.1)
+            out, err = process.communicate(timeout=limit)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            return None
+        if not out:
+            raise RuntimeError(f"{' '.join(map(str, line))}: {err.strip()}")
+        return out
 
     @staticmethod
     def store(curve, run, traces):

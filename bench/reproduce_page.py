@@ -224,7 +224,7 @@ def text_of(ratio):
 def judge_faster(figure, cells, claim):
     """Passes of `than` over passes of `faster` to the gap; where neither gets there, who is nearer at the end."""
     least, gap = claim.get("least", 1.0), claim.get("gap", 1e-6)
-    held, failed, ratios, ends = [], [], [], 0
+    held, failed, ratios, ends, open_cases = [], [], [], 0, 0
     for cell in places(cells, claim):
         for one, other in itertools.product(listed(claim["faster"]), listed(claim["than"])):
             if one not in cell.results or other not in cell.results:
@@ -236,6 +236,9 @@ def judge_faster(figure, cells, claim):
                 holds = distance * least <= other_distance
             elif math.isinf(passes):
                 ratio, holds = other_passes / cell.results[one]["run"]["passes"], False  # at most this
+                if ratio >= least:
+                    open_cases += 1
+                    continue
             elif math.isinf(other_passes):
                 ratio, holds = cell.results[other]["run"]["passes"] / max(passes, 1), True  # at least this
             else:
@@ -246,6 +249,8 @@ def judge_faster(figure, cells, claim):
     number = f"ratio of passes {text_of(min(ratios))} to {text_of(max(ratios))}" if ratios else ""
     if ends:
         number += f"{'; ' if number else ''}{ends} of {len(held) + len(failed)} by the distance after the last pass"
+    if open_cases:
+        number += f"; {open_cases} left open by the limit of passes"
     return held, failed, number
 
 

@@ -349,7 +349,13 @@ CompareArguments parse_compare(const Arguments &arguments) {
     problem.add_to(line, compare, "L2[,L2...]",
                    "strengths of (l2/2) |x|^2, one comparison each (default 1/W, or 0 when --l1 is given)",
                    [&](const std::string &text) {
-                       for (const std::string &part : split(text, ',')) compare.l2s.push_back(parse_l2(part));
+                       for (const std::string &part : split(text, ',')) {
+                           const double l2 = parse_l2(part);
+                           if (std::find(compare.l2s.begin(), compare.l2s.end(), l2) != compare.l2s.end()) {
+                               fail(ErrorKind::invalid_argument, fmt::format("--l2: {} is named twice", part));
+                           }
+                           compare.l2s.push_back(l2);
+                       }
                        compare.l2 = compare.l2s.front();
                    });
     line.group("Output");

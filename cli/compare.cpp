@@ -54,6 +54,7 @@ std::string heading(const std::vector<double> &stages, std::size_t name_width) {
 Json run_json(const ComparedRun &run, const std::vector<double> &stages) {
     Json json;
     json["solver"] = run.solver.text;
+    json["l1"] = run.l1;
     json["l2"] = run.l2;
     json["colour"] = colour_of(solver_name(run));
     if (!run.refusal.empty()) {
@@ -133,7 +134,7 @@ std::vector<double> stages(double tolerance) {
 std::string trace_name(const ComparedRun &run) {
     std::string name = run.solver.text;
     std::replace(name.begin(), name.end(), ':', ',');
-    return fmt::format("{},l2={:g}.csv", name, run.l2);
+    return fmt::format("{},l2={}.csv", name, run.l2);
 }
 
 std::string compare_text(const CompareArguments &arguments, const Dataset &data, const std::vector<ComparedRun> &runs) {
@@ -143,8 +144,9 @@ std::string compare_text(const CompareArguments &arguments, const Dataset &data,
     std::string text;
     for (const double l2 : penalties(runs)) {
         if (!text.empty()) text += "\n";
-        text += fmt::format("{} rows, {} features, loss {}, l2 = {:g}; seconds are without certification\n",
-                            data.rows(), data.features(), arguments.loss.name(), l2);
+        text += fmt::format("{} rows, {} features, loss {}, {}l2 = {:g}; seconds are without certification\n",
+                            data.rows(), data.features(), arguments.loss.name(),
+                            runs.front().l1 > 0 ? fmt::format("l1 = {:g}, ", runs.front().l1) : "", l2);
         text += heading(columns, name_width);
         for (const ComparedRun &run : runs) {
             if (run.l2 == l2) text += row(run, columns, name_width);

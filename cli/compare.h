@@ -19,7 +19,7 @@ struct CoursePoint {
 /// One solver on one problem.
 struct ComparedRun {
     NamedSolver solver;
-    double l2 = 0;
+    double l1 = 0, l2 = 0;
     std::string refusal; // why it was not run; empty when it was
     std::string ran;     // the solver that ended the run: auto picks one
     StopReason stop_reason = StopReason::not_run;

@@ -209,13 +209,15 @@ int train(const Arguments &arguments) {
 }
 
 // One pair of a comparison; a solver that does not take the problem says why.
-ComparedRun run_compared(const CompareArguments &compare, const NamedSolver &solver, const Problem &problem, double l2,
+ComparedRun run_compared(const CompareArguments &compare, const NamedSolver &solver, const Problem &problem,
                          const std::string &place) {
+    const PenaltyParts penalty = std::visit([](const auto &g) { return g.parts(); }, problem.regularizer().variant());
     ComparedRun run;
     run.solver = solver;
-    run.l2 = l2;
+    run.l1 = penalty.l1;
+    run.l2 = penalty.l2;
     try {
-        const std::string task = fmt::format("{} {}, l2 {:g}: ", place, solver.text, l2);
+        const std::string task = fmt::format("{} {}, l2 {:g}: ", place, solver.text, run.l2);
         const Result result = run_solver(compare, solver.solver, problem, true, task);
         take_result(result, run);
         if (!compare.trace.empty()) {
@@ -240,11 +242,10 @@ std::vector<ComparedRun> run_comparison(const CompareArguments &compare, const D
         TrainArguments one = compare;
         one.l2 = l2;
         const Problem problem = make_problem(one, data, options);
-        const double strength = std::visit([](const auto &g) { return g.parts().l2; }, problem.regularizer().variant());
         for (const NamedSolver &solver : compare.solvers) {
             if (interrupted) return runs;
             const std::string place = fmt::format("[{}/{}]", runs.size() + 1, count);
-            runs.push_back(run_compared(compare, solver, problem, strength, place));
+            runs.push_back(run_compared(compare, solver, problem, place));
         }
     }
     return runs;
@@ -273,7 +274,7 @@ int compare(const Arguments &arguments) {
     if (interrupted)
         std::fputs("spdc: interrupted; this is what was finished, and the last run as far as it got\n", stderr);
     const auto is_refused = [](const ComparedRun &run) { return !run.refusal.empty(); };
-    if (std::all_of(runs.begin(), runs.end(), is_refused)) return usage;
+    if (!interrupted && std::all_of(runs.begin(), runs.end(), is_refused)) return usage;
     const bool missed =
         interrupted || std::any_of(runs.begin(), runs.end(), [](const auto &run) { return run.missed(); });
     return missed && !compare.best_effort ? not_certified : done;

@@ -33,22 +33,27 @@ class Schedule {
 };
 
 /// Notices that a method will need so long, by the decay of its gap over the last half of its passes, that another one is worth
-/// a try: after 100 passes, three times as many again and twice what the other one costs. Passes and not seconds decide, so that the
+/// a try: after some patience, three times as many again and twice what the other one costs. Passes and not seconds decide, so that the
 /// same call does the same thing everywhere.
 class Pace {
   public:
+    explicit Pace(double patience) : patience_(patience) {}
     bool is_hopeless(double passes, double relative_gap, double tolerance, double successor) {
         points_.push_back({passes, std::log(relative_gap)});
-        if (passes < 100) return false;
+        if (passes - points_.front().first < patience_) return false;
+        const double middle = 0.5 * (points_.front().first + passes);
         const auto half =
-            std::find_if(points_.begin(), points_.end(), [&](const auto &p) { return 2 * p.first >= passes; });
+            std::find_if(points_.begin(), points_.end(), [&](const auto &p) { return p.first >= middle; });
         if (half->first == passes) return false; // the first look at it
         const double rate = (half->second - points_.back().second) / (passes - half->first);
-        return !(points_.back().second - std::log(tolerance) <= rate * std::max(3 * passes, 2 * successor));
+        remaining_ = rate > 0 ? (points_.back().second - std::log(tolerance)) / rate : infinity;
+        return !(remaining_ <= std::max(3 * passes, 2 * successor));
     }
+    double remaining() const { return remaining_; }
 
   private:
     std::vector<std::pair<double, double>> points_; // passes, log of the gap
+    double patience_, remaining_ = infinity;
 };
 
 /// Notices that the gap has not fallen for a long time.
@@ -185,14 +190,18 @@ const Outcome &Driver::start(std::vector<double> x, std::vector<double> y) {
     return outcome_;
 }
 
-const Outcome &Driver::run(Method &method, const std::string &solver, std::optional<double> successor) {
+const Outcome &Driver::run(Method &method, const std::string &solver, std::optional<double> successor,
+                           double patience) {
     Schedule schedule;
     StallWatch watch;
-    Pace pace;
+    Pace pace(patience);
     solver_ = solver;
-    passes_before_ = outcome_.passes;
-    method.aim(stopping_.tolerance);
-    if (!start_x_.empty()) method.start(start_x_, start_y_);
+    passes_before_ = outcome_.passes - method.passes();
+    outcome_.remaining = infinity;
+    if (method.passes() == 0) {
+        method.aim(stopping_.tolerance);
+        if (!start_x_.empty()) method.start(start_x_, start_y_);
+    }
     while (!method.has_point() && may_go_on(method)) {
         method.advance(std::min(block_, stopping_.max_passes - passes_before_ - method.passes()));
     }
@@ -209,7 +218,10 @@ const Outcome &Driver::run(Method &method, const std::string &solver, std::optio
             break;
         }
         const bool may_leave = outcome_.reason == StopReason::not_run && successor && *successor < infinity;
-        if (may_leave && pace.is_hopeless(method.passes(), gap, stopping_.tolerance, *successor)) break;
+        if (may_leave && pace.is_hopeless(method.passes(), gap, stopping_.tolerance, *successor)) {
+            outcome_.remaining = std::min(pace.remaining(), 100 * method.passes()); // slow, not broken
+            break;
+        }
         if (outcome_.reason != StopReason::not_run) break;
         method.certified({certifier_.certificate(), certifier_.x(), certifier_.predictions()});
         advance(method, schedule.next(method.passes(), gap, stopping_.tolerance));

@@ -23,6 +23,7 @@ struct Outcome {
     StopReason reason = StopReason::not_run;
     double passes = 0;
     double seconds_certifying = 0;
+    double remaining = infinity; // passes that a method which was left would still need, by the decay of its gap
 };
 
 /// The run of one output, through one method or several: clock, schedule and trace go on where the last method left.
@@ -35,8 +36,10 @@ class Driver {
     /// enough or the observer wanted no more.
     const Outcome &start(std::vector<double> x, std::vector<double> y);
     /// Runs the method until something stops it; the certifier then holds the best point. Where another one could follow that is
-    /// likely to need `successor` passes, a method that breaks down or would need many more is left, with not_run.
-    const Outcome &run(Method &method, const std::string &solver, std::optional<double> successor = {});
+    /// likely to need `successor` passes, a method that breaks down or would need many more is left, after
+    /// `patience` passes at the earliest, with not_run; run() may take it up again later.
+    const Outcome &run(Method &method, const std::string &solver, std::optional<double> successor = {},
+                       double patience = 100);
 
   private:
     void certify(Method &method);

@@ -182,20 +182,34 @@ OutputRun run_output(const Presolved &presolved, std::span<const Choice> candida
     Certifier certifier(single, context.threads);
     Driver driver(single, certifier, stopping, context, clock, k, run.trace);
     if (context.start) run.outcome = start_output(*context.start, single, k, result.outputs, driver);
-    for (; run.outcome.reason == StopReason::not_run; ++run.last) {
+    std::vector<std::unique_ptr<Method>> methods(candidates.size());
+    std::vector<double> remaining(candidates.size(), infinity); // of those left
+    for (bool is_final = false; run.outcome.reason == StopReason::not_run;) {
         const std::string name = name_of(candidates[run.last].solver);
-        const std::unique_ptr<Method> method = presolved.method(single, k, [&](const Problem &reduced) {
-            return make_any_method(reduced, candidates[run.last].solver, context);
-        });
+        std::unique_ptr<Method> &method = methods[run.last];
+        if (!method) {
+            method = presolved.method(single, k, [&](const Problem &reduced) {
+                return make_any_method(reduced, candidates[run.last].solver, context);
+            });
+        }
+        // the last one may give way to the one that was nearest when it was left
+        const auto nearest = std::min_element(remaining.begin(), remaining.end());
         const bool is_last = run.last + 1 == candidates.size();
-        run.outcome = is_last ? driver.run(*method, name) : driver.run(*method, name, candidates[run.last + 1].cost);
-        run.coordinates_touched += method->coordinates_touched();
+        std::optional<double> successor = is_last ? *nearest : candidates[run.last + 1].cost;
+        if (is_final || (is_last && *nearest == infinity)) successor.reset();
+        run.outcome = driver.run(*method, name, successor, candidates[run.last].patience);
         run.threads = std::max(run.threads, method->threads());
         if (run.outcome.reason != StopReason::not_run) break;
         run.changes +=
-            fmt::format("; it made too little progress, so after {:.4g} passes, at a relative gap of {:.1e}, {}",
-                        run.outcome.passes, certifier.certificate().relative_gap, candidates[run.last + 1].reason);
+            fmt::format("; it made too little progress, so after {:.4g} passes, at a relative gap of {:.1e}, ",
+                        run.outcome.passes, certifier.certificate().relative_gap);
+        remaining[run.last] = run.outcome.remaining;
+        is_final = is_last;
+        run.last = is_last ? static_cast<std::size_t>(nearest - remaining.begin()) : run.last + 1;
+        run.changes +=
+            is_last ? "auto went back to " + name_of(candidates[run.last].solver) : candidates[run.last].reason;
     }
+    for (const auto &method : methods) run.coordinates_touched += method ? method->coordinates_touched() : 0;
     store(single, certifier, k, result);
     return run;
 }
@@ -276,7 +290,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
         result.threads = std::max(result.threads, run.threads * team);
         result.trace.insert(result.trace.end(), run.trace.begin(), run.trace.end());
         if (result.converged()) result.stop_reason = run.outcome.reason; // the first output that fails speaks for all
-        if (run.last > furthest->last) furthest = &run;
+        if (run.changes.size() > furthest->changes.size()) furthest = &run;
     }
     result.solver = name_of(candidates[furthest->last].solver);
     result.solver_reason = candidates.front().reason + presolved.said() + furthest->changes;

@@ -68,6 +68,22 @@ TEST_F(Drive, KeepsASlowMethodThatNobodyOrSomethingSlowerFollows) {
     EXPECT_EQ(driver_.run(*slow, "spdc", 1e9).reason, StopReason::gap_reached);
 }
 
+TEST_F(Drive, TakesUpAMethodWhereItWasLeft) {
+    Spdc careful; // slow, but it gets there
+    careful.step_scale = 0.01;
+    const auto slow = make_method(problem_, careful, context_);
+    const Outcome left = driver_.run(*slow, "spdc", 1.0, 3);
+    ASSERT_EQ(left.reason, StopReason::not_run);
+    EXPECT_LT(left.remaining, infinity);
+    EXPECT_DOUBLE_EQ(left.passes, slow->passes());
+    Idle idle(problem_);
+    const double waited = driver_.run(idle, "idle", left.remaining).passes;
+    EXPECT_DOUBLE_EQ(waited, left.passes + idle.passes());
+    const Outcome end = driver_.run(*slow, "spdc");
+    EXPECT_EQ(end.reason, StopReason::gap_reached);
+    EXPECT_DOUBLE_EQ(end.passes, slow->passes() + idle.passes());
+}
+
 TEST_F(Drive, LeavesAMethodThatDiverges) {
     Idle diverging(problem_, 1e15);
     EXPECT_EQ(driver_.run(diverging, "idle", infinity).reason, StopReason::not_run);

@@ -192,7 +192,7 @@ TEST(StochasticTwin, OfApcg) {
     }
 }
 
-TEST(StochasticTwin, OfAsdcaMinibatch) {
+TEST(StochasticTwin, OfAcceleratedSdcaInBatches) {
     for (const auto &[problem, name] : cases(no_free_intercept)) {
         for (const std::int64_t m : {1, 3, 20}) {
             AsdcaMinibatch options;

@@ -59,17 +59,19 @@ std::vector<Choice> choose(const Problem &problem, bool may_copy) {
     const Choice newton{Newton{},
                         "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix",
                         newton_passes(problem)};
-    const Choice unpenalised{Newton{}, "auto picked newton: no penalty, and few enough features to factor their matrix"};
-    const Choice fast{SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};
-    const Choice hybrid{Hybrid{},
-                        "auto picked hybrid: an l2 penalty, the same for every feature, and so small that the logistic "
-                        "loss's last digits are left to newton_cg"};
+    const Choice unpenalised{Newton{},
+                             "auto picked newton: no penalty, and few enough features to factor their matrix"};
+    Choice fast{SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};
+    Choice hybrid{Hybrid{},
+                  "auto picked hybrid: an l2 penalty, the same for every feature, and so small that the logistic "
+                  "loss's last digits are left to newton_cg"};
     const Choice newton_cg{NewtonCg{}, "auto picked newton_cg: an l2 penalty, a smooth loss, columns of any unit"};
     const Choice working_set{WorkingSet{}, "auto picked working_set: an l1 penalty leaves most weights at 0"};
     const Choice general{Spdc{}, "auto picked spdc: it takes every penalty, weighting and intercept"};
     const bool is_plain = std::holds_alternative<L2>(problem.regularizer().variant()); // neither l1 nor bounds
     const bool is_l2 = is_plain && problem.strong_convexity() > 0;
-    if (is_plain && !is_l2) { // nothing is penalised: first-order methods crawl where columns differ in size or nearly depend
+    if (is_plain &&
+        !is_l2) { // nothing is penalised: first-order methods crawl where columns differ in size or nearly depend
         if (may_copy && problem.dimension() <= 2000) return {unpenalised, general};
         if (is_smooth(problem.loss())) return {newton_cg, general};
     }
@@ -79,6 +81,8 @@ std::vector<Choice> choose(const Problem &problem, bool may_copy) {
         return {general};
     }
     const bool is_uniform = problem.penalty_factors().empty();
+    // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
+    if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * passes_on_text(problem), 100.0, 500.0);
     if (may_copy && prefers_newton(problem)) return {newton, is_uniform ? fast : general};
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     std::vector<Choice> choices;

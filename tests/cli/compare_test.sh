@@ -46,6 +46,8 @@ expect 1 'option of the solver spdc' "$SPDC" compare two --solvers spdc:sampel=u
 expect 1 'memory' "$SPDC" compare two --solvers lbfgs:memory=0
 expect 1 "expected option=value after ':', not 'weighted'" "$SPDC" compare two --solvers spdc:weighted
 expect 1 'spdc is named twice' "$SPDC" compare two --solvers spdc,spdc
+expect 1 '1e-3 is named twice' "$SPDC" compare two --l2 0.001,1e-3
+expect 0 'l1 = 0.01, l2 = 0;' "$SPDC" compare two --solvers working_set --l1 0.01 --quiet
 expect 1 'ends in .svg' "$SPDC" compare two --plot gaps.png
 expect 1 "'x': expected a number" "$SPDC" compare two --l2 1e-1,x
 expect 2 'cannot make this folder' "$SPDC" compare two --trace two/curves
