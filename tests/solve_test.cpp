@@ -630,7 +630,9 @@ TEST(SolveWithoutACopy, RefusesSolversThatNeedOne) {
     context.copy = false;
     EXPECT_THROW(solve(tiny_problem(), Newton{}, {}, context), Error);
     EXPECT_THROW(solve(tiny_problem(Squared{}, ElasticNet{0.02, 0}), WorkingSet{}, {}, context), Error);
-    EXPECT_THROW(solve(tiny_problem(), SpdcFast{.owners = 2}, {}, context), Error);
+    SpdcFast fast;
+    fast.owners = 2;
+    EXPECT_THROW(solve(tiny_problem(), fast, {}, context), Error);
     EXPECT_EQ(solve(tiny_problem(Squared{}, ElasticNet{0.02, 0}), Auto{}, {}, context).solver, "spdc");
 }
 
