@@ -246,7 +246,7 @@ void FastMethod<L, Values>::start(std::span<const double> x, std::span<const dou
 }
 
 template <class L, class Values> void FastMethod<L, Values>::set_steps() {
-    const StepSizes steps = step_sizes(rule_->omega(), gamma_, R_, lambda_, static_cast<double>(n_),
+    const FastSteps steps = fast_steps(rule_->omega(), gamma_, R_, lambda_, static_cast<double>(n_),
                                        std::max(1.0, static_cast<double>(active_.size())));
     tau_ = steps.tau;
     rho_ = steps.rho;

@@ -200,13 +200,13 @@ inline double working_gamma(double gamma, double R, double lambda, double n) {
     return gamma > 0 ? gamma : 0.05 * R / std::sqrt(lambda * n);
 }
 
-struct StepSizes {
+struct FastSteps {
     double tau = 0, rho = 1, extrapolate = 0, sigma_scale = 0; // sigma_i = sigma_scale / |a_i|^2
 };
 
-inline StepSizes step_sizes(double omega, double gamma, double R, double lambda, double n, double live) {
+inline FastSteps fast_steps(double omega, double gamma, double R, double lambda, double n, double live) {
     const double tau = omega * std::sqrt(gamma / (lambda * n)) / R;
-    StepSizes steps;
+    FastSteps steps;
     steps.sigma_scale = 1 / tau; // all of n/N goes to tau: 1/(lambda tau) and N/(gamma sigma) stay in balance
     steps.tau = tau * n / live;
     steps.rho = 1 / (1 + lambda * steps.tau);

@@ -59,7 +59,7 @@ struct Batches {
 };
 
 /// Step sizes of a sweep and what they make of the j-th row of a batch.
-struct Steps : StepSizes {
+struct Steps : FastSteps {
     double power[m + 1], g[m + 1]; // rho^j, g_j
 
     void tabulate() {
@@ -261,7 +261,7 @@ template <class L> void OwnersMethod<L>::start_duals() {
 }
 
 template <class L> void OwnersMethod<L>::set_steps() {
-    static_cast<StepSizes &>(steps_) = step_sizes(rule_->omega(), gamma_, R_, lambda_, static_cast<double>(n_),
+    static_cast<FastSteps &>(steps_) = fast_steps(rule_->omega(), gamma_, R_, lambda_, static_cast<double>(n_),
                                                   std::max(1.0, static_cast<double>(live_)));
     steps_.tabulate();
 }
