@@ -283,17 +283,22 @@ std::vector<std::string> split(const std::string &text, char separator) {
 // NAME:option=value:option=value
 NamedSolver parse_named_solver(const std::string &text) {
     const std::vector<std::string> parts = split(text, ':');
+    if (parts.front().empty()) fail(ErrorKind::invalid_argument, "--solvers: a name is missing");
     NamedSolver named{text, make_solver(parts.front())};
+    std::vector<std::string> given;
     for (std::size_t k = 1; k < parts.size(); ++k) {
         const std::size_t equals = parts[k].find('=');
         if (equals == parts[k].npos) {
             fail(ErrorKind::invalid_argument,
                  fmt::format("--solvers '{}': expected option=value after ':', not '{}'", text, parts[k]));
         }
+        given.push_back(parts[k].substr(0, equals));
+        if (std::count(given.begin(), given.end(), given.back()) > 1) {
+            fail(ErrorKind::invalid_argument, fmt::format("--solvers '{}': {} is given twice", text, given.back()));
+        }
         std::visit(
             [&](auto &options) {
-                parse_named("the solver " + parts.front(), parts[k].substr(0, equals), parts[k].substr(equals + 1),
-                            options);
+                parse_named("the solver " + parts.front(), given.back(), parts[k].substr(equals + 1), options);
             },
             named.solver);
     }
@@ -368,7 +373,10 @@ CompareArguments parse_compare(const Arguments &arguments) {
                     compare.plot = text;
                 });
     line.option("--trace", "DIR", "write the course of each run into this folder, one .csv file for each pair",
-                compare.trace);
+                [&](const std::string &text) {
+                    if (text.empty()) fail(ErrorKind::invalid_argument, "--trace '': expected the name of a folder");
+                    compare.trace = text;
+                });
     add_report_options(line, compare);
     line.parse(arguments);
     if (compare.solvers.empty()) compare.solvers = parse_solvers("auto,spdc");

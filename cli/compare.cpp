@@ -11,7 +11,7 @@ namespace spdc::cli {
 
 namespace {
 
-constexpr std::size_t cell = 9; // width of a number in the table
+constexpr std::size_t cell = 11; // width of a number in the table
 
 /// The l2 of the runs, each once, in their order.
 std::vector<double> penalties(const std::vector<ComparedRun> &runs) {
@@ -45,7 +45,9 @@ std::string row(const ComparedRun &run, const std::vector<double> &stages, std::
 std::string heading(const std::vector<double> &stages, std::size_t name_width) {
     std::string first = std::string(name_width, ' '), second = fmt::format("{:<{}}", "solver", name_width);
     for (const double stage : stages) {
-        first += fmt::format("{:>{}}", fmt::format("gap {:.0e}", stage), 3 * cell);
+        const std::string power = fmt::format("{:.0e}", stage);
+        first += fmt::format("{:>{}}", "gap " + (std::stod(power) == stage ? power : fmt::format("{:.1e}", stage)),
+                             3 * cell);
         second += fmt::format("{0:>{3}}{1:>{3}}{2:>{3}}", "passes", "seconds", "gap", cell);
     }
     return first + "\n" + second + "\n";

@@ -82,6 +82,22 @@ TEST(ChambollePock, EqualsSpdcWithAllRowsInABatch) {
     }
 }
 
+TEST(ChambollePock, ConvergesWhereThePowerIterationSettlesTooEarly) {
+    // the identity, on which it settles at once, and one row more, which makes the norm larger
+    TinyData data;
+    for (std::size_t i = 0; i <= 1000; ++i) {
+        data.rows.emplace_back(1000, 0.0);
+        data.rows.back()[i % 1000] = i == 1000 ? 0.8 : 1.0;
+        data.targets.push_back(i % 3 == 0 ? 2 : -1);
+    }
+    Stopping stopping;
+    stopping.tolerance = 1e-8;
+    stopping.max_passes = 20000;
+    const Result result = solve({as_dataset(data), Squared{}, L2{1e-6}}, ChambollePock{}, stopping);
+    EXPECT_EQ(result.stop_reason, StopReason::gap_reached);
+    EXPECT_LE(result.trace.front().passes, 60); // the start is certified as soon as the steps are known
+}
+
 TEST(ChambollePock, KeepsTheRateOfTable2) {
     const double lambda = 0.01;
     const Problem problem = tiny_problem(Squared{}, L2{lambda});

@@ -80,10 +80,14 @@ double BatchLoss::slope(std::span<const double> z, std::span<const double> move,
     });
 }
 
+double BatchLoss::mean_square(std::span<const double> z) {
+    return mean([&](std::size_t i) { return z[i] * z[i]; });
+}
+
 double BatchLoss::square_along(std::span<const double> v) {
     std::vector<double> z(at(problem_.rows()));
     predict(v, z);
-    return mean([&](std::size_t i) { return z[i] * z[i]; }) / dot(v, v);
+    return mean_square(z) / dot(v, v);
 }
 
 void prox_all(const Problem &problem, std::span<const double> v, double tau, std::span<double> x) {

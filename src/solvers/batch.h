@@ -30,6 +30,8 @@ class BatchLoss {
     double rise(std::span<const double> z, std::span<const double> y, std::span<const double> move, double step);
     /// The derivative of f at z + step move along the move.
     double slope(std::span<const double> z, std::span<const double> move, double step);
+    /// (1/W) sum_i w_i z_i^2
+    double mean_square(std::span<const double> z);
     /// The largest eigenvalue of (1/W) sum_i w_i a_i a_i' over all directions is at least this along v, which must not be 0.
     double square_along(std::span<const double> v);
 

@@ -58,6 +58,9 @@ class ChambollePockMethod final : public Method {
     void measure_norm();
     void set_steps();
     void step();
+    void watch_norm();
+    /// theta where both sides are strongly convex.
+    double linear_theta() const { return 1 - 1 / (1 + s_ / (2 * std::sqrt(lambda_ * gamma_))); }
     void dual_step(double extrapolation);
     void primal_step(double extrapolation);
     void restart();
@@ -94,8 +97,14 @@ ChambollePockMethod::ChambollePockMethod(const Problem &problem, const Chambolle
 
 void ChambollePockMethod::advance(double passes) {
     const double end = this->passes() + passes;
-    do has_point() ? step() : measure_norm();
-    while (this->passes() < end);
+    do {
+        if (has_point()) {
+            step();
+        } else {
+            measure_norm();
+            if (has_point()) return; // the start is certified before the first step
+        }
+    } while (this->passes() < end);
 }
 
 /// One step of the power iteration on (1/W) sum_i w_i a_i a_i'. From below, so that a margin is added.
@@ -126,14 +135,28 @@ void ChambollePockMethod::set_steps() {
         tau_ = options_.tau.value_or(std::sqrt(gamma / lambda) / s_);
     }
     sigma_ = options_.sigma.value_or(1 / (tau_ * s_ * s_));
-    const bool both = gamma_ > 0 && lambda_ > 0;
-    theta_ = options_.theta.value_or(both ? 1 - 1 / (1 + s_ / (2 * std::sqrt(lambda * gamma))) : 1);
+    theta_ = options_.theta.value_or(gamma_ > 0 && lambda_ > 0 ? linear_theta() : 1);
+}
+
+/// The power iteration may have settled too early. |A v|/|v| of any v is a lower bound of the norm, and iterates that diverge find one
+/// above s: then the steps shrink.
+void ChambollePockMethod::watch_norm() {
+    const double length2 = dot(v_, v_);
+    if (variant_ == Variant::given || length2 == 0) return;
+    const double seen = std::sqrt(loss_.mean_square(z_) / length2);
+    if (seen <= s_) return;
+    const double shrink = s_ / (1.02 * seen);
+    s_ /= shrink;
+    tau_ *= shrink;
+    sigma_ *= shrink;
+    if (variant_ == Variant::both) theta_ = linear_theta();
 }
 
 /// y from A (x + extrapolation (x - previous x)), and u from y.
 void ChambollePockMethod::dual_step(double extrapolation) {
     for (std::size_t j = 0; j < x_.size(); ++j) v_[j] = x_[j] + extrapolation * (x_[j] - previous_x_[j]);
     loss_.predict(v_, z_);
+    watch_norm();
     loss_.dual_prox(z_, sigma_, y_);
     std::swap(u_, previous_u_);
     loss_.combine(y_, u_);

@@ -205,15 +205,13 @@ bool LbfgsMethod::search_orthant() {
 
 void LbfgsMethod::remember(const std::vector<double> &old_gradient) {
     Pair pair;
-    if (pairs_.size() == memory_) { // its memory serves again
-        pair = std::move(pairs_.back());
-        pairs_.pop_back();
-    }
     pair.s = step_;
     pair.y.resize(x_.size());
     for (std::size_t j = 0; j < x_.size(); ++j) pair.y[j] = gradient_[j] - old_gradient[j];
     pair.sy = dot(pair.s, pair.y);
-    if (pair.sy > 1e-14 * std::sqrt(dot(pair.s, pair.s) * dot(pair.y, pair.y))) pairs_.push_front(std::move(pair));
+    if (!(pair.sy > 1e-14 * std::sqrt(dot(pair.s, pair.s) * dot(pair.y, pair.y)))) return;
+    if (pairs_.size() == memory_) pairs_.pop_back();
+    pairs_.push_front(std::move(pair));
 }
 
 } // namespace

@@ -12,7 +12,7 @@
 // kappa), kappa = R^2/(lambda gamma), the reference's constants read tau = 2/(lambda (S + n - 1)), sigma = 2n/(gamma (S - n +
 // 1)), theta = 1 - 2/(S + n + 1); tau sigma = 1/(4 R^2), as in SPDC. Cost of a step: the non-zeros of its row (spdc.cpp).
 //
-// What differs: nothing but rows of different weight; the reference also starts at y = phi'(0), whose u costs a pass.
+// y starts at phi'(0), as in the reference, whose u costs a pass, which counts. What differs: rows may have different weights.
 #include "methods.h"
 #include "spdc.h"
 #include "stochastic.h"

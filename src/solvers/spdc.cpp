@@ -24,6 +24,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace spdc {
 
@@ -112,10 +113,11 @@ void SpdcMethod::start_at_gradients() {
     std::vector<double> u(w_.size());
     problem_.combine(y_, u);
     for (std::size_t j = 0; j < u.size(); ++j) w_[j].u = u[j]; // a penalised intercept's column is 1
-    visits_ = n_;
+    owed_ = n_;
 }
 
 void SpdcMethod::start(std::span<const double> x, std::span<const double> y) {
+    if (!zbar_.empty()) return; // its duals are slopes at averages that a point does not tell
     std::vector<double> u(x.size());
     problem_.combine(y, u);
     y_.assign(y.begin(), y.end());
@@ -316,7 +318,7 @@ void SpdcMethod::run(double passes) {
     } else {
         run_batches(count);
     }
-    visits_ += count * m_;
+    visits_ += count * m_ + std::exchange(owed_, 0);
 }
 
 double SpdcMethod::update_dual(std::int64_t k, double z) noexcept {

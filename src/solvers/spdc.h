@@ -138,7 +138,7 @@ class SpdcMethod final : public Method {
     std::vector<Increment> increments_;       // of a mini-batch
     std::vector<std::int64_t> column_shares_; // of the team: thread p owns columns [shares[p], shares[p+1])
     std::int64_t t_ = 0;
-    std::int64_t visits_ = 0;
+    std::int64_t visits_ = 0, owed_ = 0; // owed: made before the first advance
     std::int64_t touched_ = 0;
 };
 

@@ -46,6 +46,11 @@ expect 1 'option of the solver spdc' "$SPDC" compare two --solvers spdc:sampel=u
 expect 1 'memory' "$SPDC" compare two --solvers lbfgs:memory=0
 expect 1 "expected option=value after ':', not 'weighted'" "$SPDC" compare two --solvers spdc:weighted
 expect 1 'spdc is named twice' "$SPDC" compare two --solvers spdc,spdc
+expect 1 'memory is given twice' "$SPDC" compare two --solvers lbfgs:memory=5:memory=6
+expect 1 'a name is missing' "$SPDC" compare two --solvers spdc,
+expect 1 "expected the name of a folder" "$SPDC" compare two --trace ''
+expect 0 '^lbfgs ' "$SPDC" compare two --solvers lbfgs,spdc --l2 1e-1 --tolerance 1e-8 --quiet
+check "numbers stay apart" test "$(grep -E '^(lbfgs|spdc) ' out | awk '{print NF}' | sort -u)" = 13
 expect 1 '1e-3 is named twice' "$SPDC" compare two --l2 0.001,1e-3
 expect 0 'l1 = 0.01, l2 = 0;' "$SPDC" compare two --solvers working_set --l1 0.01 --quiet
 expect 1 'ends in .svg' "$SPDC" compare two --plot gaps.png
