@@ -19,9 +19,6 @@ function(spdc_add_tests name label seconds)
     target_link_libraries(${name} PRIVATE spdc::spdc spdc_build_options GTest::gtest_main GTest::gmock fmt::fmt
         Eigen3::Eigen nlohmann_json::nlohmann_json Threads::Threads)
     spdc_link_compression(${name})
-    if(SPDC_PRECOMPILE)
-        target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h> <spdc/spdc.h>)
-    endif()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
         PROPERTIES LABELS ${label} TIMEOUT ${seconds})
 endfunction()
