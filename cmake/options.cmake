@@ -7,6 +7,7 @@ set(SPDC_LIBRARY "" CACHE FILEPATH "A libspdc.a of these sources, already built:
 set(SPDC_BUILD_TESTS AUTO CACHE STRING "Build the tests (needs GoogleTest): AUTO, ON or OFF")
 option(SPDC_BUILD_LONG_TESTS "Build the tests with the label long, too" ON)
 set(SPDC_BUILD_BENCH AUTO CACHE STRING "Build the kernel timings (needs Google Benchmark): AUTO, ON or OFF")
+option(SPDC_PRECOMPILE "Precompile common headers: faster to build, but hides a missing #include" OFF)
 set(SPDC_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
 foreach(codec ZLIB BZIP2 LZMA ZSTD)
     set(SPDC_WITH_${codec} AUTO CACHE STRING "Read and write files compressed with ${codec}: AUTO, ON or OFF")

@@ -19,11 +19,16 @@ function(spdc_add_tests name label seconds)
     target_link_libraries(${name} PRIVATE spdc::spdc spdc_build_options GTest::gtest_main GTest::gmock fmt::fmt
         Eigen3::Eigen nlohmann_json::nlohmann_json Threads::Threads)
     spdc_link_compression(${name})
+    if(SPDC_PRECOMPILE)
+        target_precompile_headers(${name} PRIVATE <gmock/gmock.h> <gtest/gtest.h> <fmt/format.h> <spdc/spdc.h>)
+    endif()
     gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
         PROPERTIES LABELS ${label} TIMEOUT ${seconds})
 endfunction()
 
 file(GLOB quick_tests CONFIGURE_DEPENDS tests/*_test.cpp)
+# It instantiates every property for every loss: optimised, it takes longer to compile than all it tests takes to run.
+set_source_files_properties(tests/losses_test.cpp PROPERTIES COMPILE_OPTIONS -O0)
 if(SPDC_SANITIZE STREQUAL thread) # compile only the files of the tests that its preset runs
     foreach(source IN LISTS quick_tests)
         file(STRINGS ${source} threaded LIMIT_COUNT 1 REGEX "^TEST.*([Tt]hread|[Tt]eam|[Mm]ini_?[Bb]atch|[Pp]arallel)")
