@@ -170,6 +170,9 @@ template <class Value> void set_field(const std::string &name, nb::handle given,
     }
 }
 
+/// For set_fields(), which takes out what it knows: the caller's dictionary stays whole.
+nb::dict copy_of(const nb::dict &dict) { return nb::cast<nb::dict>(dict.attr("copy")()); }
+
 /// Takes the fields of `options` out of the dictionary; None leaves the default.
 template <class Options> void set_fields(Options &options, nb::dict &given) {
     Options::fields(options, [&](const Field &field, auto &value) {
@@ -199,7 +202,8 @@ template <class Variant> std::vector<std::string> all_fields() {
 }
 
 /// Makes `what` (a loss or a solver) take the options that belong to it; those it does not have are an error.
-template <class Variant> void set_variant(Variant &variant, std::string_view what, nb::dict given) {
+template <class Variant> void set_variant(Variant &variant, std::string_view what, const nb::dict &dict) {
+    nb::dict given = copy_of(dict);
     std::visit(
         [&](auto &options) {
             set_fields(options, given);
@@ -262,7 +266,8 @@ class Run {
         features_ = static_cast<std::size_t>(problem.features());
         const nb::gil_scoped_release unlocked;
         if (context.threads == 1) {
-            context.stop = [this] { return is_time_to_look() && !serve({}); };
+            // The library may ask again at once to learn why a run ended: the answer stays the same.
+            context.stop = [this] { return interrupt_ || (is_time_to_look() && !serve({})); };
             if (has_callback) context.point_observer = [this](const auto &point, auto x) { return serve({&point, x}); };
             return spdc::solve(problem, solver, stopping, context);
         }
@@ -368,7 +373,7 @@ nb::tuple solve_job(const Job &job, const std::string &solver_name, const nb::di
     AnySolver solver = make_solver(solver_name);
     set_variant(solver, "solver", solver_options);
     Stopping stopping;
-    nb::dict given = stopping_options;
+    nb::dict given = copy_of(stopping_options);
     set_fields(stopping, given);
     SolveContext context;
     context.seed = seed;
@@ -399,6 +404,13 @@ nb::dict verify_job(const Job &job, const Vector<double> &weights, const Vector<
     result.outputs = job.problem.outputs();
     result.weights = numbers(weights);
     result.intercepts = numbers(intercepts);
+    const auto outputs = static_cast<std::size_t>(result.outputs);
+    const auto features = static_cast<std::size_t>(result.features), rows = static_cast<std::size_t>(job.data.rows());
+    if (result.weights.size() != features * outputs || dual.size() != rows * outputs || stated.size() != outputs ||
+        result.intercepts.size() != (job.problem.has_intercept() ? outputs : 0)) {
+        fail(ErrorKind::invalid_argument,
+             "verify: the result belongs to other data: its features, labels or rows differ");
+    }
     for (const auto &[primal, bound] : stated) result.certificates.push_back({primal, bound, primal - bound});
     std::vector<double> y = from_user_order(job.data, numbers(dual), result.outputs);
     const auto found = [&] {
@@ -406,15 +418,15 @@ nb::dict verify_job(const Job &job, const Vector<double> &weights, const Vector<
         const Model model = make_model(job.data, job.options, job.problem, result, tolerance);
         return cli::verify(model, job.data, job.options.penalty_factors, y, tolerance);
     }();
-    nb::list outputs;
+    nb::list certificates;
     for (const cli::VerifiedOutput &output : found.outputs) {
         const Certificate certificate{static_cast<double>(output.primal), static_cast<double>(output.dual),
                                       static_cast<double>(output.gap), static_cast<double>(output.relative_gap),
                                       found.radius};
-        outputs.append(dict_of(certificate));
+        certificates.append(dict_of(certificate));
     }
     nb::dict dict;
-    dict["certificates"] = outputs;
+    dict["certificates"] = certificates;
     dict["objections"] = found.objections;
     return dict;
 }

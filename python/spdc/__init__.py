@@ -5,23 +5,26 @@ files. The estimators (``LogisticRegression``, ``LinearSVC``, ``Ridge``, ...) ta
 everything else needs NumPy and SciPy only.
 """
 
+from typing import TYPE_CHECKING
+
 from ._core import LOSSES, SOLVERS, TracePoint, __version__
 from ._data import Data, load_svmlight, read
 from ._result import Result, Verification
 from ._solve import solve, verify
 
-_ESTIMATORS = (
-    "ElasticNet",
-    "HuberRegressor",
-    "Lasso",
-    "LinearSVC",
-    "LinearSVR",
-    "LogisticRegression",
-    "PoissonRegressor",
-    "QuantileRegressor",
-    "Ridge",
-    "RidgeClassifier",
-)
+if TYPE_CHECKING:
+    from .estimators import (
+        ElasticNet,
+        HuberRegressor,
+        Lasso,
+        LinearSVC,
+        LinearSVR,
+        LogisticRegression,
+        PoissonRegressor,
+        QuantileRegressor,
+        Ridge,
+        RidgeClassifier,
+    )
 
 __all__ = [
     "LOSSES",
@@ -35,12 +38,21 @@ __all__ = [
     "read",
     "solve",
     "verify",
-    *_ESTIMATORS,
+    "ElasticNet",
+    "HuberRegressor",
+    "Lasso",
+    "LinearSVC",
+    "LinearSVR",
+    "LogisticRegression",
+    "PoissonRegressor",
+    "QuantileRegressor",
+    "Ridge",
+    "RidgeClassifier",
 ]
 
 
 def __getattr__(name):  # scikit-learn is imported when an estimator is first used
-    if name in _ESTIMATORS:
+    if name in __all__:
         from . import estimators
 
         return getattr(estimators, name)

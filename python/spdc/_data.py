@@ -27,6 +27,9 @@ def _csr(X) -> _core.Dataset:
         raise ValueError(f"X has {X.ndim} dimension; expected a table of rows and columns")
     if X.shape[1] > _MOST_COLUMNS:
         raise ValueError(f"X has {X.shape[1]} columns; expected at most {_MOST_COLUMNS}")
+    if X.indices.dtype != np.int32 and X.nnz and not 0 <= X.indices.min() <= X.indices.max() < X.shape[1]:
+        # the library looks at 32-bit ones; others may wrap around to a column that exists
+        raise ValueError(f"X has a column index outside of its {X.shape[1]} columns")
     if not X.has_canonical_format:  # columns out of order or twice
         X = X.copy()
         X.sum_duplicates()
@@ -49,6 +52,14 @@ def as_dataset(X) -> _core.Dataset:
     if X.ndim != 2:
         raise ValueError(f"X has {X.ndim} dimensions; expected 2: a table of rows and columns")
     return _core.dense(np.ascontiguousarray(X, dtype=_floating(X.dtype)))
+
+
+def with_constant(X, value: float):
+    """X with one more column."""
+    if not scipy.sparse.issparse(X):
+        X = np.asarray(X)
+    column = np.full((X.shape[0], 1), value, dtype=_floating(X.dtype))
+    return scipy.sparse.hstack([X, column], format="csr") if scipy.sparse.issparse(X) else np.hstack([X, column])
 
 
 def as_numbers(values, name: str, rows: int) -> np.ndarray:

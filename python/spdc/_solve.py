@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 import math
+import operator
 import os
 from typing import Any, Callable
 
 import numpy as np
 
 from . import _core
-from ._data import Data, as_dataset, as_numbers, as_targets, available_cores, read
+from ._data import Data, as_dataset, as_numbers, as_targets, available_cores, read, with_constant
 from ._progress import Progress
 from ._result import Result, Verification
 
-_INTERCEPTS = {True: "free", False: "none"}
+
+def _number(name: str, value) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} = {value!r}; expected a number") from None
+
+
+def _integer(name: str, value, smallest: int, largest: int) -> int:
+    if not hasattr(value, "__index__") or not smallest <= operator.index(value) <= largest:
+        raise ValueError(f"{name} = {value!r}; expected an integer from {smallest} to {largest}")
+    return operator.index(value)
+
+
+def _intercept(value) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "free" if value else "none"
+    if not isinstance(value, str):
+        raise ValueError(f"intercept = {value!r}; expected True, False, 'none', 'free' or 'penalized'")
+    return value
 
 
 def _spelled(label, has_names: bool) -> str:
@@ -21,6 +41,13 @@ def _spelled(label, has_names: bool) -> str:
     if has_names or isinstance(label, str):
         return str(label)
     return repr(float(label)).removesuffix(".0")
+
+
+def core_job(*arguments) -> _core.Job:
+    try:
+        return _core.job(*arguments)
+    except OSError as error:  # targets that do not fit the loss: a bad file for the program, a bad value here
+        raise ValueError(str(error)) from None
 
 
 def _make_job(X, y, problem: dict) -> tuple[_core.Job, np.ndarray | None]:
@@ -39,36 +66,42 @@ def _make_job(X, y, problem: dict) -> tuple[_core.Job, np.ndarray | None]:
     balanced = isinstance(class_weight, str) and class_weight == "balanced"
     if not (balanced or class_weight is None or isinstance(class_weight, dict)):
         raise ValueError(f"class_weight = {class_weight!r}; expected None, 'balanced' or a dict")
-    try:
-        job = _core.job(
-            data,
-            targets,
-            names,
-            None if weights is None else as_numbers(weights, "weights", data.shape[0]),
-            problem["loss"],
-            problem["loss_options"],
-            problem["intercept"],
-            None if factors is None else as_numbers(factors, "penalty_factors", data.shape[1]),
-            {} if balanced else {_spelled(k, bool(names)): float(v) for k, v in (class_weight or {}).items()},
-            balanced,
-        )
-    except OSError as error:  # targets that do not fit the loss: a bad file for the program, a bad value here
-        raise ValueError(str(error)) from None
+    job = core_job(
+        data,
+        targets,
+        names,
+        None if weights is None else as_numbers(weights, "weights", data.shape[0]),
+        problem["loss"],
+        problem["loss_options"],
+        problem["intercept"],
+        None if factors is None else as_numbers(factors, "penalty_factors", data.shape[1]),
+        {} if balanced else {_spelled(k, bool(names)): float(v) for k, v in (class_weight or {}).items()},
+        balanced,
+    )
     labels = job.label_names
     if not labels:
         return job, None
     return job, np.asarray(labels if names else [float(label) for label in labels])
 
 
+def _share(text: str) -> float:
+    """0.1 of "0.1max", 1 of "max"."""
+    number, is_share, rest = text.partition("max")
+    try:
+        if is_share and not rest:
+            return float(number or 1)
+    except ValueError:
+        pass
+    raise ValueError(f"l1 = {text!r}; expected a number, or a share of the largest useful one such as '0.1max'")
+
+
 def _penalties(job: _core.Job, l1, l2) -> tuple[float, float]:
     """l1 may be a share of the largest useful one, as "0.1max"; l2 is 1/W unless there is an l1."""
     if isinstance(l1, str):
-        if not l1.endswith("max"):
-            raise ValueError(f"l1 = {l1!r}; expected a number, or a share of the largest useful one such as '0.1max'")
-        l1 = float(l1.removesuffix("max") or 1) * job.l1_max()
+        l1 = _share(l1) * job.l1_max()
     if l2 is None:
         l2 = 0.0 if l1 else 1 / job.total_weight
-    return float(l1), float(l2)
+    return _number("l1", l1), _number("l2", l2)
 
 
 def _flat(array) -> np.ndarray:
@@ -86,6 +119,8 @@ def _make_start(job: _core.Job, start) -> _core.Start | None:
         if len(dual) != job.rows * job.outputs:
             dual = None  # other rows: the weights may still be of use
     elif isinstance(start, tuple):
+        if len(start) != 2:
+            raise ValueError(f"start is a tuple of {len(start)}; expected (coef, intercept)")
         coef, intercept = start
     else:
         coef, intercept = start, None
@@ -230,20 +265,23 @@ def solve(
     True
     """
     loss_options, solver_options = _split_options(options)
+    for name, value in (("loss", loss), ("solver", solver)):
+        if not isinstance(value, str):
+            raise ValueError(f"{name} = {value!r}; expected a name")
     problem = {
         "loss": loss,
         "loss_options": loss_options,
         "weights": weights,
-        "intercept": _INTERCEPTS.get(intercept, intercept) if isinstance(intercept, (bool, np.bool_)) else intercept,
+        "intercept": _intercept(intercept),
         "class_weight": class_weight,
         "penalty_factors": penalty_factors,
-        "lower": lower,
-        "upper": upper,
+        "lower": _number("lower", lower),
+        "upper": _number("upper", upper),
         "tolerance": tolerance,
     }
     job, classes = _make_job(X, y, problem)
     problem["l1"], problem["l2"] = _penalties(job, l1, l2)
-    job.set_penalty(problem["l1"], problem["l2"], lower, upper)
+    job.set_penalty(problem["l1"], problem["l2"], problem["lower"], problem["upper"])
     if copy not in ("auto", True, False):
         raise ValueError(f"copy = {copy!r}; expected 'auto' or False")
     return run(
@@ -253,8 +291,8 @@ def solve(
         solver=solver,
         solver_options=solver_options,
         stopping={"tolerance": tolerance, "max_passes": max_passes, "max_seconds": max_seconds},
-        seed=seed,
-        threads=available_cores() if threads is None else threads,
+        seed=_integer("seed", seed, 0, 2**64 - 1),
+        threads=available_cores() if threads is None else _integer("threads", threads, 1, 2**31 - 1),
         presolve={True: "on", False: "off"}.get(presolve, presolve) if isinstance(presolve, bool) else presolve,
         copy=bool(copy),
         same_bits=False,
@@ -271,7 +309,8 @@ def run(job: _core.Job, classes, problem: dict, *, callback, verbose, **context)
     def observe(point):
         if progress:
             progress.show(point)
-        return callback(point) if callback else None
+        answer = callback(point) if callback else None
+        return not isinstance(answer, (bool, np.bool_)) or bool(answer)
 
     raw, exception = job.solve(callback=observe if progress or callback else None, **context)
     result = _make_result(raw, classes, problem)
@@ -308,6 +347,8 @@ def verify(X, y, result: Result, *, tolerance: float | None = None) -> Verificat
     True
     """
     problem = result.problem
+    if problem.get("constant_column") is not None:  # of an estimator with an intercept_scaling
+        X = with_constant(X, problem["constant_column"])
     job, _ = _make_job(X, y, problem)
     job.set_penalty(problem["l1"], problem["l2"], problem["lower"], problem["upper"])
     found = job.verify(

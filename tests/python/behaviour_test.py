@@ -54,9 +54,19 @@ def test_python_runs_while_the_library_works():
     assert count > 20 and done[0].stop_reason == "time_limit"
 
 
+SLOW = {
+    "spdc": ((20000, 40), {}),
+    "spdc_fast": ((20000, 40), {}),
+    "newton": ((100000, 60), {"loss": "hinge"}),
+}
+
+
 @pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_stops_soon_and_leaves_the_best_result(threads):
-    X, y, options = slow_problem()
+@pytest.mark.parametrize("solver", SLOW)
+def test_ctrl_c_stops_soon_and_leaves_the_best_result(solver, threads):
+    shape, others = SLOW[solver]
+    X, y, options = slow_problem(*shape)
+    options |= others | {"solver": solver}
     sent = []
 
     def interrupt():
@@ -66,7 +76,7 @@ def test_ctrl_c_stops_soon_and_leaves_the_best_result(threads):
     timer = threading.Timer(0.4, interrupt)
     timer.start()
     with pytest.raises(KeyboardInterrupt) as caught:
-        spdc.solve(X, y, threads=threads, **options)
+        spdc.solve(X, y, threads=threads, max_seconds=10.0, **options)
     waited = time.perf_counter() - sent[0]
     result = caught.value.result
     assert result.stop_reason == "interrupted" and not result.converged
@@ -97,6 +107,12 @@ def test_callback_sees_points_and_may_stop(threads):
     assert [point.passes for point in seen] == sorted(point.passes for point in seen)
     assert np.array_equal(seen[-1].coef, result.coef) and seen[-1].intercept == 0
     assert seen[-1].relative_gap == result.relative_gap and "relative_gap=" in repr(seen[0])
+
+
+@pytest.mark.parametrize("answer, stops", [(False, True), (np.False_, True), (None, False), (0, False), (np.True_, False)])
+def test_only_false_of_a_callback_stops(answer, stops, labelled):
+    result = spdc.solve(*labelled, callback=lambda point: answer, solver="spdc", tolerance=1e-8)
+    assert (result.stop_reason == "interrupted") == stops
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -104,3 +104,12 @@ def test_empty_and_misshapen():
         spdc.solve(np.array([["a", "b"]]), [0])
     no_columns = spdc.solve(np.zeros((4, 0)), [1.0, 2, 3, 4], loss="squared", intercept=True)
     assert no_columns.intercept == pytest.approx(2.5)
+
+
+@pytest.mark.parametrize("index", [2**32 + 1, 2**31, 3, -1])
+def test_column_indices_that_do_not_fit_are_an_error(index):
+    X = scipy.sparse.csr_matrix(np.ones((2, 3)))
+    X.indices = X.indices.astype(np.int64)
+    X.indices[-1] = index
+    with pytest.raises(ValueError, match="column index outside of its 3 columns"):
+        spdc.solve(X, [1, -1])

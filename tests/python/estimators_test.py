@@ -79,7 +79,7 @@ def test_warns_with_the_gap_that_was_reached(rng):
     X = rng.normal(size=(300, 50)) * np.logspace(-2, 2, 50)
     y = targets_for("LogisticRegression", X, rng)
     model = spdc.LogisticRegression(solver="spdc", C=1e4, max_iter=2, tol=1e-9)
-    with pytest.warns(ConvergenceWarning, match=r"relative gap of .*, above tol=1e-09: the pass limit"):
+    with pytest.warns(ConvergenceWarning, match=r"relative gap of .*, above tol=1e-09: the pass limit .* raise max_iter or tol$"):
         model.fit(X, y)
     assert model.stop_reason_ == "pass_limit" and model.relative_gap_ > 1e-9 and model.n_iter_ == 2
 
@@ -181,6 +181,27 @@ def test_warm_start(name, rng):
     assert model.relative_gap_ <= 1e-7
 
 
+def test_huber_fits_again_where_it_ended():
+    for seed in (0, 4, 5, 6):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(60, 3))
+        y = X @ [1.0, 2.0, 3.0] + rng.normal(size=60)
+        model = spdc.HuberRegressor(warm_start=True).fit(X, y)
+        scale = model.scale_
+        for _ in range(3):
+            assert model.fit(X, y).scale_ == pytest.approx(scale, rel=1e-3)
+
+
+@pytest.mark.parametrize("name", ["Ridge", "Lasso", "ElasticNet"])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_a_column_as_the_target(name, fit_intercept, rng):
+    X, y = rng.normal(size=(60, 5)), rng.normal(size=(60, 1))
+    ours, twin = (kind(alpha=0.1, fit_intercept=fit_intercept).fit(X, y) for kind in (getattr(spdc, name), ESTIMATORS[name]))
+    assert ours.coef_.shape == twin.coef_.shape and ours.predict(X).shape == twin.predict(X).shape
+    if name == "Ridge":
+        assert np.shape(ours.intercept_) == np.shape(twin.intercept_)
+
+
 @pytest.mark.parametrize("name", ["Ridge", "Lasso", "ElasticNet"])
 def test_several_targets(name, rng):
     X, Y = rng.normal(size=(60, 5)), rng.normal(size=(60, 3))
@@ -221,6 +242,54 @@ def test_class_weights(rng):
         assert np.array_equal(by_class.coef_, by_row.coef_)
         balanced = getattr(spdc, name)(class_weight="balanced").fit(X, y)
         assert balanced.predict(X).sum() > getattr(spdc, name)().fit(X, y).predict(X).sum()
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_balanced_weights_count_sample_weights_as_the_twin_does(name, rng):
+    X = rng.normal(size=(100, 3))
+    y = np.where(X[:, 0] + rng.normal(size=100) > 1, "yes", "no")
+    weights = np.where(y == "yes", 4.0, 1.0) * rng.integers(0, 3, 100)
+    ours = getattr(spdc, name)(class_weight="balanced", tol=1e-12).fit(X, y, weights)
+    twin = ESTIMATORS[name](class_weight="balanced", tol=1e-10, max_iter=100000).fit(X, y, weights)
+    np.testing.assert_allclose(ours.coef_[0], np.ravel(twin.coef_), atol=1e-5)
+
+
+def test_three_classes_with_weights_weigh_every_row(rng):
+    """LinearSVC's twin weighs the rows of the one class, and none of the rest."""
+    X = rng.normal(size=(150, 3))
+    y = np.digitize(X[:, 0] + rng.normal(size=150), [-0.5, 0.8])
+    weights = np.array([3.0, 0.5, 2.0])
+    ours = spdc.LinearSVC(class_weight=dict(enumerate(weights)), tol=1e-12).fit(X, y)
+    theirs = ESTIMATORS["LinearSVC"](class_weight=dict(enumerate(weights)), tol=1e-10, max_iter=100000).fit(X, y)
+    for k in range(3):
+        one = ESTIMATORS["LinearSVC"](tol=1e-10, max_iter=100000)
+        all_rows = clone(one).fit(X, y == k, weights[y]).coef_[0]
+        one_class = clone(one).fit(X, y == k, np.where(y == k, weights[k], 1.0)).coef_[0]
+        np.testing.assert_allclose(ours.coef_[k], all_rows, atol=1e-5)
+        np.testing.assert_allclose(theirs.coef_[k], one_class, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC"])
+@pytest.mark.parametrize("class_weight", [None, "balanced"])
+def test_classes_without_weight_are_left_out(name, class_weight, rng):
+    X = rng.normal(size=(120, 3))
+    y = np.array(["a", "b", "c", "d"])[np.digitize(X[:, 0], [-0.7, 0, 0.7])]
+    for none in (["b"], ["a", "d"], ["d"]):
+        rows = ~np.isin(y, none)
+        ours = getattr(spdc, name)(class_weight=class_weight).fit(X, y, sample_weight=rows.astype(float))
+        alone = getattr(spdc, name)(class_weight=class_weight).fit(X[rows], y[rows])
+        assert list(ours.classes_) == list(alone.classes_) == [label for label in "abcd" if label not in none]
+        assert np.array_equal(ours.predict(X), alone.predict(X))
+    with pytest.raises(ValueError, match="at least 2 classes .* only one class: .*'a'"):
+        getattr(spdc, name)(class_weight={"b": 0.0}).fit(X[y <= "b"], y[y <= "b"])
+
+
+@pytest.mark.parametrize("model", [spdc.LinearSVC(intercept_scaling=10), spdc.LinearSVR(intercept_scaling=10), spdc.LinearSVC()])
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix, pd.DataFrame, lambda X: X.astype(np.float32)])
+def test_results_of_estimators_verify(model, kind, labelled):
+    X, y = labelled
+    result = clone(model).fit(kind(X), y).result_
+    assert spdc.verify(kind(X), y, result).certified
 
 
 def test_sparsify_and_sparse_coef(rng):
@@ -266,15 +335,27 @@ def test_bad_parameters(labelled):
         (spdc.QuantileRegressor(quantile=1), "quantile"),
         (spdc.HuberRegressor(epsilon=0.5), "epsilon"),
         (spdc.PoissonRegressor(copy="sometimes"), "copy"),
+        (spdc.LogisticRegression(solver="spdc-fast"), "solver"),
+        (spdc.HuberRegressor(solver="newtn"), "solver"),
     ]:
         with pytest.raises(ValueError, match=f"'{words}' parameter"):
             model.fit(X, y)
+    for solver in ("spdc_fast", "newton-cholesky", "highs-ds"):
+        assert spdc.Ridge(solver=solver).fit(X, y).relative_gap_ <= 1e-4
     with pytest.raises(NotImplementedError, match="crammer_singer"):
         spdc.LinearSVC(multi_class="crammer_singer").fit(X, y)
     with pytest.raises(ValueError, match="negative"):
         spdc.PoissonRegressor().fit(X, y)
     with pytest.raises(ValueError, match="(?i)weight"):
         spdc.Ridge().fit(X, y, sample_weight=np.zeros(120))
+
+
+def test_data_is_to_be_unpacked(name, model, tmp_path):
+    path = tmp_path / "tiny.svm"
+    path.write_text("+1 1:0.5 3:2\n-1 2:1\n")
+    data = spdc.read(path)
+    with pytest.raises(TypeError, match="X, y = data"):
+        model.fit(data, data.y)
 
 
 def test_text_classification_with_the_import_replaced():

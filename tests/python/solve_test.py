@@ -319,3 +319,63 @@ def test_importing_is_quick_and_needs_no_scikit_learn():
 def test_unknown_attribute():
     with pytest.raises(AttributeError, match="SVM"):
         spdc.SVM
+
+
+def test_verify_refuses_other_data(labelled):
+    X, y = labelled
+    three = np.arange(len(y)) % 3
+    cases = [
+        (X, y, X[:, :3], y),
+        (X[:, :3], y, X, y),
+        (X, three, X, y),
+        (X, y, X, three),
+        (X, y, X[:50], y[:50]),
+        (X[:50], y[:50], X, y),
+    ]
+    for X1, y1, X2, y2 in cases:
+        for intercept in (False, True):
+            result = spdc.solve(X1, y1, intercept=intercept)
+            with pytest.raises(ValueError, match="verify: the result belongs to other data"):
+                spdc.verify(X2, y2, result)
+    result = spdc.solve(X, y)
+    result.certificates = []
+    with pytest.raises(ValueError, match="other data"):
+        spdc.verify(X, y, result)
+
+
+def test_options_of_the_loss_are_kept_and_verified(labelled):
+    X, y = labelled
+    for loss, option in (("huber", {"delta": 0.3}), ("quantile", {"quantile": 0.8}), ("epsilon_insensitive", {"epsilon": 0.4})):
+        result = spdc.solve(X, y, loss=loss, **option)
+        assert result.problem["loss_options"] == option and spdc.verify(X, y, result).certified
+
+
+@pytest.mark.parametrize(
+    "argument, value, words",
+    [
+        ("threads", 2.0, "threads = 2.0; expected an integer"),
+        ("threads", 0, "threads = 0; expected an integer from 1"),
+        ("seed", -1, "seed = -1; expected an integer from 0"),
+        ("seed", "x", "seed = 'x'; expected an integer"),
+        ("intercept", 1, "intercept = 1; expected True, False"),
+        ("start", (np.zeros(6),), "start is a tuple of 1; expected .coef, intercept."),
+        ("l1", "xmax", "l1 = 'xmax'; expected a number, or a share"),
+        ("l2", "big", "l2 = 'big'; expected a number"),
+        ("lower", None, "lower = None; expected a number"),
+        ("loss", None, "loss = None; expected a name"),
+        ("solver", 3, "solver = 3; expected a name"),
+    ],
+)
+def test_arguments_of_the_wrong_type_get_a_sentence(argument, value, words, labelled):
+    with pytest.raises(ValueError, match=words):
+        spdc.solve(*labelled, **{argument: value})
+
+
+def test_integers_of_numpy_are_integers(labelled):
+    result = spdc.solve(*labelled, threads=np.int32(1), seed=np.uint64(2**64 - 1), intercept=np.True_)
+    assert result.converged and result.seed == 2**64 - 1 and result.problem["intercept"] == "free"
+
+
+def test_type_checkers_see_every_name():
+    code = "import typing, sklearn.svm; typing.TYPE_CHECKING = True; import spdc; print(sorted(set(spdc.__all__) - set(vars(spdc))))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

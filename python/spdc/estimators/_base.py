@@ -15,9 +15,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from .. import _core
-from .._data import as_dataset
+from .._data import Data, as_dataset, with_constant
 from .._result import Result
-from .._solve import _make_start, run
+from .._solve import _make_start, core_job, run
 
 POSITIVE = Interval(numbers.Real, 0, None, closed="neither")
 POSITIVE_OR_INFINITE = Interval(numbers.Real, 0, None, closed="right")
@@ -28,7 +28,14 @@ UNIT = Interval(numbers.Real, 0, 1, closed="both")
 # weights equal repeated rows to the last digits whatever tol is.
 TINY = 1e5
 
+SCIKIT_LEARNS_SOLVERS = {
+    *("liblinear", "lbfgs", "newton-cg", "newton-cholesky", "sag", "saga"),
+    *("svd", "cholesky", "lsqr", "sparse_cg"),
+    *("highs", "highs-ds", "highs-ipm", "interior-point", "revised simplex"),
+}
+
 COMMON_CONSTRAINTS = {
+    "solver": [StrOptions({*_core.SOLVERS, *SCIKIT_LEARNS_SOLVERS})],
     "fit_intercept": ["boolean"],
     "tol": [POSITIVE],
     "max_iter": [Interval(numbers.Integral, 1, None, closed="left"), None],
@@ -53,6 +60,8 @@ class Certified:
 
     def _validated(self, X, y, sample_weight, **checks):
         """X, y and the weights as arrays; weights None where there are none."""
+        if isinstance(X, Data):
+            raise TypeError("an estimator takes X and y, not a spdc.Data: unpack it first, as in X, y = data")
         X, y = validate_data(
             self,
             X,
@@ -96,7 +105,7 @@ class Certified:
             "l1": l1,
             "l2": l2,
         }
-        job = _core.job(
+        job = core_job(
             data, np.ascontiguousarray(y, dtype=np.float64), [], weights, loss, problem["loss_options"], intercept, None, {}, False
         )
         job.set_penalty(l1, l2, lower, math.inf)
@@ -154,19 +163,15 @@ class Certified:
         self.n_iter_ = passes[0] if single else np.array(passes)
         for result in results:
             if not result.converged:
+                advice = result.message.replace("max-passes", "max_iter").replace("the tolerance", "tol")
+                advice = advice.replace("a larger tolerance", "a larger tol")
                 warnings.warn(
                     f"{type(self).__name__} stopped at a certified relative gap of {result.relative_gap:.2g}, above "
-                    f"tol={self.tol:g}: {result.message or result.stop_reason}",
+                    f"tol={self.tol:g}: {advice or result.stop_reason}",
                     ConvergenceWarning,
                     stacklevel=3,
                 )
                 break
-
-
-def with_constant(X, value: float):
-    """X with one more column."""
-    column = np.full((X.shape[0], 1), value, dtype=X.dtype)
-    return scipy.sparse.hstack([X, column], format="csr") if scipy.sparse.issparse(X) else np.hstack([X, column])
 
 
 def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> tuple[Result, np.ndarray, np.ndarray]:
@@ -181,6 +186,7 @@ def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> 
     if estimator.fit_intercept and not has_column:
         intercept = "penalized" if penalize else "free"
     result = estimator._minimize(as_dataset(X), y, intercept=intercept, **problem)
+    result.problem["constant_column"] = intercept_scaling if has_column else None  # for verify
     coef = np.atleast_2d(result.coef)
     intercepts = np.atleast_1d(np.asarray(result.intercept, dtype=np.float64))
     if has_column:

@@ -22,19 +22,31 @@ CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 class Classifier(Certified, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     """Labels in, one linear function for two labels or one for each out (one against the rest)."""
 
+    def _class_factors(self, y, codes, weights):
+        """What class_weight makes of each row; "balanced" gives every class that has weight the same."""
+        if self.class_weight != "balanced":
+            return compute_sample_weight(self.class_weight, y)
+        totals = np.bincount(codes, weights)
+        shares = np.zeros(len(totals))
+        np.divide(totals.sum() / np.count_nonzero(totals), totals, out=shares, where=totals > 0)
+        return shares[codes]
+
     def _fit_labels(self, X, y, sample_weight, *, loss, l1_share, penalize, solver):
         X, y, weights = self._validated(X, y, sample_weight)
         check_classification_targets(y)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        kept = codes if weights is None else codes[weights > 0]
-        if kept.min() == kept.max():
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains only one "
-                f"class: {self.classes_[kept[0]]!r}"
-            )
+        classes, codes = np.unique(y, return_inverse=True)
         if self.class_weight is not None:
-            factors = compute_sample_weight(self.class_weight, y)
+            factors = self._class_factors(y, codes, weights)
             weights = factors if weights is None else weights * factors
+        kept = np.unique(codes if weights is None else codes[weights > 0])
+        if len(kept) < 2:
+            found = f"only one class: {classes[kept[0]]!r}" if len(kept) else "no class"
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes in the data, but the data contains {found} "
+                f"(rows of weight 0 do not count)"
+            )
+        self.classes_ = classes[kept]
+        codes = np.minimum(np.searchsorted(kept, codes), len(kept) - 1)  # rows of weight 0 take any label
         # C sum_i s_i loss_i + penalty = C W ((1/W) sum_i s_i loss_i + penalty/(C W))
         W = total_weight(weights, X.shape[0])
         scale = self.C * W
@@ -130,7 +142,6 @@ class LogisticRegression(Classifier):
         "dual": ["boolean"],
         "intercept_scaling": [POSITIVE],
         "class_weight": CLASS_WEIGHT,
-        "solver": [str],
         "warm_start": ["boolean"],
     }
 
@@ -279,7 +290,6 @@ class LinearSVC(Classifier):
         "intercept_scaling": [POSITIVE],
         "class_weight": CLASS_WEIGHT,
         "penalize_intercept": ["boolean"],
-        "solver": [str],
     }
 
     def __init__(

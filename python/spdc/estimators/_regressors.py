@@ -53,7 +53,6 @@ class RidgeBase(SeveralTargets):
         **COMMON_CONSTRAINTS,
         "alpha": [NON_NEGATIVE, np.ndarray, list],
         "copy_X": ["boolean"],
-        "solver": [str],
         "positive": ["boolean"],
     }
 
@@ -158,7 +157,10 @@ class Ridge(MultiOutputMixin, RegressorMixin, RidgeBase, LinearModel):
         self
         """
         X, y, weights = self._validated(X, y, sample_weight, multi_output=True, y_numeric=True)
-        self._fit_targets(X, y, weights)
+        is_column = y.ndim == 2 and y.shape[1] == 1
+        self._fit_targets(X, y[:, 0] if is_column else y, weights)
+        if is_column and self.fit_intercept:
+            self.intercept_ = np.array([self.intercept_])  # as scikit-learn does
         return self
 
 
@@ -221,7 +223,6 @@ class ElasticNet(MultiOutputMixin, RegressorMixin, SeveralTargets, LinearModel):
         "warm_start": ["boolean"],
         "positive": ["boolean"],
         "selection": [StrOptions({"random", "cyclic"})],
-        "solver": [str],
     }
 
     def __init__(
@@ -429,7 +430,6 @@ class LinearSVR(RegressorMixin, Certified, LinearModel):
         "intercept_scaling": [POSITIVE],
         "dual": ["boolean", StrOptions({"auto"})],
         "penalize_intercept": ["boolean"],
-        "solver": [str],
     }
 
     def __init__(
@@ -546,7 +546,6 @@ class PoissonRegressor(RegressorMixin, Certified, LinearModel):
     _parameter_constraints: dict = {
         **COMMON_CONSTRAINTS,
         "alpha": [NON_NEGATIVE],
-        "solver": [str],
         "warm_start": ["boolean"],
     }
 

@@ -68,7 +68,6 @@ class HuberRegressor(RegressorMixin, Certified, LinearModel):
         "epsilon": [Interval(numbers.Real, 1.0, None, closed="left")],
         "alpha": [NON_NEGATIVE],
         "warm_start": ["boolean"],
-        "solver": [str],
     }
 
     def __init__(
@@ -131,6 +130,7 @@ class _ScaleSearch:
         self.data = as_dataset(X)
         self.W = total_weight(weights, X.shape[0])
         self.results: dict = {}
+        self.values: dict = {}
         self.last = estimator._start()
         spread = np.max(np.abs(y)) if len(y) else 1.0
         self.smallest = 10 * np.finfo(np.float64).eps * max(1.0, float(spread))
@@ -154,7 +154,8 @@ class _ScaleSearch:
         )
         self.results[scale] = self.last
         z2 = np.minimum((self.residuals(self.last) / scale) ** 2, estimator.epsilon**2)
-        return float(np.average(z2, weights=self.weights)) - 1
+        self.values[scale] = float(np.average(z2, weights=self.weights)) - 1
+        return self.values[scale]
 
     def search(self) -> float:
         """The root, or the smallest scale where the fit is perfect."""
@@ -179,14 +180,21 @@ class _ScaleSearch:
     def _root(self, low: float, high: float) -> float:
         if low == high or self.results.get(low) is None:
             return high
+        # A second fit at an end, from another start, may differ by the tolerance and lose the change of sign: each scale once.
+        scales = {math.log(low): low, math.log(high): high}
+
+        def excess(t: float) -> float:
+            scale = scales.setdefault(t, math.exp(t))
+            return self.values[scale] if scale in self.values else self.excess(scale)
+
         root = brentq(
-            lambda t: self.excess(math.exp(t)),
+            excess,
             math.log(low),
             math.log(high),
             xtol=max(self.estimator.tol, 1e-12),
             rtol=1e-12,
         )
-        scale = math.exp(root)
+        scale = scales.get(root, math.exp(root))
         if scale not in self.results:
             self.excess(scale)
         return scale
@@ -240,7 +248,6 @@ class QuantileRegressor(RegressorMixin, Certified, LinearModel):
         **COMMON_CONSTRAINTS,
         "quantile": [Interval(numbers.Real, 0, 1, closed="neither")],
         "alpha": [NON_NEGATIVE],
-        "solver": [str],
         "solver_options": [dict, None],
     }
 
