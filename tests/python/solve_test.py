@@ -9,6 +9,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.optimize
 import scipy.sparse
 
 import spdc
@@ -41,6 +42,23 @@ def test_every_solver_is_reachable(solver, labelled):
     result = spdc.solve(X, y, loss="logistic", solver=solver, tolerance=1e-6, **penalty)
     assert result.converged
     assert solver == "auto" or result.solver == solver
+
+
+def test_every_solver_finds_the_optimum_of_scipys_lbfgs(labelled):
+    X, y = labelled
+
+    def value_and_gradient(x):
+        z = y * (X @ x)
+        slopes = -y / (1 + np.exp(z)) / len(y)
+        return np.mean(np.logaddexp(0, -z)) + 0.025 * x @ x, X.T @ slopes + 0.05 * x
+
+    theirs = scipy.optimize.minimize(
+        value_and_gradient, np.zeros(X.shape[1]), jac=True, method="L-BFGS-B", options={"ftol": 1e-15, "gtol": 1e-12}
+    )
+    for solver in set(spdc.SOLVERS) - {"working_set"}:
+        ours = spdc.solve(X, y, loss="logistic", l2=0.05, solver=solver, tolerance=1e-8)
+        assert ours.dual <= theirs.fun * (1 + 1e-12), solver
+        assert ours.primal == pytest.approx(theirs.fun, rel=2e-8), solver
 
 
 def test_the_objective_is_the_documented_one(labelled):
