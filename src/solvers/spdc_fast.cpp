@@ -54,7 +54,7 @@ template <class Values> struct RandomRows {
     /// Row of the problem at a place.
     std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
     const std::int32_t *columns_of(std::size_t place) const noexcept {
-        return columns + (same_columns_.empty() ? offsets[place] : 0);
+        return columns + (offsets[place] & column_mask_);
     }
     Values values(std::size_t place) const noexcept {
         if constexpr (is_same) return {row_values_[row_at(place)]};
@@ -75,6 +75,7 @@ template <class Values> struct RandomRows {
     template <class Matrix> void copy(const Matrix &matrix, Random &random);
     std::span<const double> row_values_;
     std::vector<std::int32_t> same_columns_; // of all rows, where they are dense ones of the problem
+    std::int64_t column_mask_ = -1;          // 0 there: a branch instead doubles the time of short rows
     std::vector<std::int32_t> order_;        // of the copy
     std::vector<std::int64_t> own_offsets_;
     std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> own_columns_;
@@ -112,6 +113,7 @@ template <class Values> template <class Matrix> void RandomRows<Values>::refer_t
     for (std::size_t p = 0; p <= count; ++p) own_offsets_[p] = static_cast<std::int64_t>(p) * matrix.cols();
     offsets = own_offsets_.data();
     columns = same_columns_.data();
+    column_mask_ = 0;
     if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values;
 }
 
