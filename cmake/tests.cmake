@@ -15,6 +15,7 @@ function(spdc_add_tests name label seconds)
     endif()
     add_executable(${name} ${ARGN} ${test_support})
     target_include_directories(${name} PRIVATE tests src)
+    target_compile_options(${name} PRIVATE ${SPDC_TEST_FLAGS})
     target_compile_definitions(${name} PRIVATE SPDC_DATA="${PROJECT_SOURCE_DIR}/data")
     target_link_libraries(${name} PRIVATE spdc::spdc spdc_build_options GTest::gtest_main GTest::gmock fmt::fmt
         Eigen3::Eigen nlohmann_json::nlohmann_json Threads::Threads)
