@@ -41,16 +41,16 @@ void PlainNewton::advance(double) {
     ++iterations_;
     const LossRows rows = system_->rows();
     RowSums sums;
+    std::vector<double> move(count_, 0.0);
     const bool solved = system_->solve(
         z_.data(),
         [&](std::size_t begin, std::size_t end, double *w, double *h) {
             std::copy(w_.data() + begin, w_.data() + end, w);
             std::copy(h_.data() + begin, h_.data() + end, h);
         },
-        true, next_.data(), [](std::size_t, std::size_t, RowSums &) {}, sums);
-    std::vector<double> &move = next_;
+        true, move.data(), [](std::size_t, std::size_t, RowSums &, double *) {}, sums);
+    for (std::size_t i = 0; i < count_; ++i) next_[i] = z_[i] + move[i];
     loss_.newton_dual(rows, z_.data(), next_.data(), y_.data(), excess_.data());
-    for (std::size_t i = 0; i < count_; ++i) move[i] -= z_[i];
     loss_.set_blunt(false);
     const double n = static_cast<double>(problem_.rows());
     const LineSlope penalty = system_->penalty_slope();

@@ -35,7 +35,7 @@ class PrimalSystem final : public NewtonSystem {
             place_.push_back(static_cast<Eigen::Index>(blocks_.place_of(j)));
             l2_[place_.back()] = problem.regularizer(j).strong_convexity();
         }
-        x_ = step_ = VectorXd::Zero(l2_.size());
+        x_ = step_ = residual_ = next_residual_ = VectorXd::Zero(l2_.size());
         b_ = blocks_.targets(problem);
         omega_ = blocks_.importance(problem);
     }
@@ -48,7 +48,8 @@ class PrimalSystem final : public NewtonSystem {
         return std::move(sums_);
     }
 
-    bool solve(const double *, const Fill &fill, bool factors, double *next, const Look &look, RowSums &sums) override {
+    bool solve(const double *, const Fill &fill, bool factors, double *move, const Watch &watch, RowSums &sums,
+               double goal) override {
         run(factors, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
             fill(begin(k), begin(k + 1), scratch.w.data(), scratch.h.data());
             blocks_.combine(k, scratch.w.data(), own.gradient.data());
@@ -60,19 +61,19 @@ class PrimalSystem final : public NewtonSystem {
             hessian_.diagonal() += l2_;
             if (!factor_.factor(hessian_)) return false;
         }
-        step_ = factor_.solve(-gradient());
+        step_ = factor_.solve(-residual_at(x_));
         if (!step_.allFinite()) return false;
-        const VectorXd x = x_ + step_;
-        run(false, [&](std::size_t k, RowScratch &, RowSums &own) {
-            blocks_.predict(k, x.data(), next + begin(k));
-            look(begin(k), begin(k + 1), own);
-        });
-        passes_ += 1;
+        std::fill(move, move + blocks_.padded_rows(), 0.0);
+        follow(step_, move, watch, goal);
+        refine(move, watch, goal);
         sums = std::move(sums_);
         return true;
     }
 
-    void take(double t) override { x_ += t * step_; }
+    void take(double t) override {
+        x_ += t * step_;
+        residual_ += t * (next_residual_ - residual_);
+    }
 
     double mismatch(const Fill &fill) override {
         run(false, [&](std::size_t k, RowScratch &scratch, RowSums &sums) {
@@ -80,8 +81,10 @@ class PrimalSystem final : public NewtonSystem {
             blocks_.combine(k, scratch.w.data(), sums.gradient.data());
         });
         passes_ += 1;
-        return squared_over_l2(gradient(), l2_, x_);
+        residual_ = next_residual_ = residual_at(x_);
+        return mismatch();
     }
+    double mismatch() const override { return squared_over_l2(residual_, l2_, x_); }
 
     double penalty() const override { return 0.5 * l2_.dot(x_.cwiseProduct(x_)); }
     LineSlope penalty_slope() const override {
@@ -98,8 +101,35 @@ class PrimalSystem final : public NewtonSystem {
         blocks_.sum(blocks_.blocks(), hessian, sums_, work);
         threads_ = blocks_.threads();
     }
-    VectorXd gradient() const {
-        return view(sums_.gradient.data(), sums_.gradient.size()) / rows_ + l2_.cwiseProduct(x_);
+    /// Lambda x + (1/n) A'w of the last pass.
+    VectorXd residual_at(const VectorXd &x) const {
+        return view(sums_.gradient.data(), sums_.gradient.size()) / rows_ + l2_.cwiseProduct(x);
+    }
+    /// move += A part, and what the step as a whole means to the rows.
+    void follow(const VectorXd &part, double *move, const Watch &watch, double goal) {
+        run(false, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
+            blocks_.predict(k, part.data(), scratch.y.data());
+            for (std::size_t i = 0; i < blocks_.block_rows(); ++i) move[begin(k) + i] += scratch.y[i];
+            watch(begin(k), begin(k + 1), own, goal < infinity ? scratch.w.data() : nullptr);
+            if (goal < infinity) blocks_.combine(k, scratch.w.data(), own.gradient.data());
+        });
+        passes_ += 1;
+        next_residual_ = goal < infinity ? residual_at(x_ + step_) : VectorXd::Zero(l2_.size());
+    }
+    /// Rows at a corner have curvatures beyond 1e8: they turn the rounding of A s into errors of their duals, which columns of large
+    /// numbers and small penalties magnify again. The step that mends what is left is as small as that, and so is its rounding.
+    void refine(double *move, const Watch &watch, double goal) {
+        constexpr int most = 5;
+        double left = squared_over_l2(next_residual_, l2_, x_);
+        for (int k = 0; k < most && left > goal; ++k) {
+            const double before = left;
+            const VectorXd part = factor_.solve(-next_residual_);
+            if (!part.allFinite()) return;
+            step_ += part;
+            follow(part, move, watch, goal);
+            left = squared_over_l2(next_residual_, l2_, x_);
+            if (!(left <= 0.5 * before)) return;
+        }
     }
 
     const double rows_;
@@ -107,6 +137,7 @@ class PrimalSystem final : public NewtonSystem {
     std::vector<Eigen::Index> place_;
     RowVector b_, omega_;
     VectorXd l2_, x_, step_;
+    VectorXd residual_, next_residual_; // of the duals: here, and after the whole step
     Eigen::MatrixXd hessian_;
     ScaledCholesky factor_;
     RowSums sums_;
@@ -170,12 +201,15 @@ class DualSystem final : public NewtonSystem {
         each_stretch([&](std::size_t begin, std::size_t end) { look(begin, end, sums); });
         return sums;
     }
-    bool solve(const double *z, const Fill &fill, bool factors, double *next, const Look &look, RowSums &sums) override;
+    bool solve(const double *z, const Fill &fill, bool factors, double *move, const Watch &watch, RowSums &sums,
+               double goal) override;
     void take(double t) override {
         v_ += t * (next_v_ - v_);
         c_ += t * (next_c_ - c_);
+        mismatch_ *= (1 - t) * (1 - t);
     }
     double mismatch(const Fill &fill) override;
+    double mismatch() const override { return mismatch_; }
     double penalty() const override { return 0.5 * lambda_ * std::max(0.0, v_.dot(K_ * v_)); }
     LineSlope penalty_slope() const override {
         const VectorXd move = next_v_ - v_, image = K_ * move;
@@ -201,6 +235,7 @@ class DualSystem final : public NewtonSystem {
     std::vector<Eigen::Index> active_;
     VectorXd w_, h_, e_; // e: sqrt of h on the active rows
     Eigen::MatrixXd matrix_, right_, schur_;
+    double mismatch_ = infinity;
     ScaledCholesky factor_;
 };
 
@@ -273,7 +308,8 @@ bool DualSystem::factor() {
     return true;
 }
 
-bool DualSystem::solve(const double *z, const Fill &fill, bool factors, double *next, const Look &look, RowSums &sums) {
+bool DualSystem::solve(const double *z, const Fill &fill, bool factors, double *move, const Watch &watch, RowSums &sums,
+                       double) {
     passes_ += 1;
     VectorXd h = h_;
     each_stretch([&](std::size_t begin, std::size_t end) { fill(begin, end, w_.data() + begin, h.data() + begin); });
@@ -288,23 +324,23 @@ bool DualSystem::solve(const double *z, const Fill &fill, bool factors, double *
     if (U_.cols() > 0) {
         VectorXd residual = U_.transpose() * w_;
         for (Eigen::Index j = 0; j < U_.cols(); ++j) residual[j] += free_column(j).dot(p);
-        const VectorXd move = schur_.ldlt().solve(-residual);
-        p += right_ * move;
-        next_c_ += move;
+        const VectorXd more = schur_.ldlt().solve(-residual);
+        p += right_ * more;
+        next_c_ += more;
     }
     VectorXd Q = w_;
     for (std::size_t k = 0; k < active_.size(); ++k) {
         Q[active_[k]] += e_[static_cast<Eigen::Index>(k)] * p[static_cast<Eigen::Index>(k)];
     }
     next_v_ = -kappa_ * Q;
-    VectorXd after = K_ * next_v_ + U_ * next_c_;
-    // this way round w + h (next - z) is Q, the dual that x is made from, to the last bits
+    VectorXd moves = K_ * next_v_ + U_ * next_c_ - here;
+    // this way round w + h (A s) is Q, the dual that x is made from, to the last bits
     for (std::size_t k = 0; k < active_.size(); ++k) {
-        after[active_[k]] = here[active_[k]] + p[static_cast<Eigen::Index>(k)] / e_[static_cast<Eigen::Index>(k)];
+        moves[active_[k]] = p[static_cast<Eigen::Index>(k)] / e_[static_cast<Eigen::Index>(k)];
     }
-    if (!after.allFinite()) return false;
-    std::copy(after.data(), after.data() + after.size(), next);
-    sums = this->look(look);
+    if (!moves.allFinite()) return false;
+    std::copy(moves.data(), moves.data() + moves.size(), move);
+    sums = look([&](std::size_t begin, std::size_t end, RowSums &own) { watch(begin, end, own, nullptr); });
     return true;
 }
 
@@ -313,11 +349,11 @@ double DualSystem::mismatch(const Fill &fill) {
     each_stretch(
         [&](std::size_t begin, std::size_t end) { fill(begin, end, w_.data() + begin, unused.data() + begin); });
     const VectorXd off = v_ + kappa_ * w_;
-    double sum = 0.5 * lambda_ * std::max(0.0, off.dot(K_ * off));
+    mismatch_ = 0.5 * lambda_ * std::max(0.0, off.dot(K_ * off));
     for (Eigen::Index j = 0; j < c_.size(); ++j) {
-        sum += std::fabs(U_.col(j).dot(w_)) / rows_ * std::max(1.0, std::fabs(c_[j]));
+        mismatch_ += std::fabs(U_.col(j).dot(w_)) / rows_ * std::max(1.0, std::fabs(c_[j]));
     }
-    return sum;
+    return mismatch_;
 }
 
 void DualSystem::point(std::vector<double> &x) const {

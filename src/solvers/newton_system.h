@@ -19,6 +19,8 @@ class NewtonSystem {
     static constexpr std::size_t longest_stretch = 256;
     using Fill = std::function<void(std::size_t begin, std::size_t end, double *w, double *h)>;
     using Look = std::function<void(std::size_t begin, std::size_t end, RowSums &sums)>;
+    using Watch =
+        std::function<void(std::size_t begin, std::size_t end, RowSums &sums, double *w)>; // w: null when not asked
 
     virtual ~NewtonSystem() = default;
     NewtonSystem() = default;
@@ -32,14 +34,17 @@ class NewtonSystem {
 
     /// Calls `look` on all rows and adds up.
     virtual RowSums look(const Look &look) = 0;
-    /// Finds the step for what `fill` writes (without `factors` h is not asked for, the one before still holds), puts the
-    /// predictions after it into `next`, and calls `look` on them. False: no step.
-    virtual bool solve(const double *z, const Fill &fill, bool factors, double *next, const Look &look,
-                       RowSums &sums) = 0;
+    /// Finds the step for what `fill` writes (without `factors` h is not asked for, the one before still holds), puts A s into
+    /// `move`, and calls `watch` on all rows; false: no step. With a finite goal, `watch` writes omega times the duals after the
+    /// step, and the step is refined until they pay at most `goal` for not matching x + s, or as little as rounding allows.
+    virtual bool solve(const double *z, const Fill &fill, bool factors, double *move, const Watch &watch, RowSums &sums,
+                       double goal = infinity) = 0;
     /// x <- x + t s
     virtual void take(double t) = 0;
     /// sum_j r_j^2/(2 lambda_j) of r = Lambda x + (1/n) A'w: what w as a dual point pays for not matching x.
     virtual double mismatch(const Fill &fill) = 0;
+    /// The same for duals that began as the last w so measured and took all steps with x.
+    virtual double mismatch() const = 0;
     virtual double penalty() const = 0;
     /// d/dt of the penalty of x + t s at 0, and the second derivative.
     virtual LineSlope penalty_slope() const = 0;
