@@ -85,11 +85,14 @@ TEST(NewtonKernels, LogisticIsTheLossOnEverySet) {
 TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
     for (const Storage storage : all_storages) {
         for (const double density : {0.05, 0.3, 1.0}) {
-            for (const std::int64_t rows : {1, 5, 300}) {
+            using enum RowBlocks::Source;
+            for (const auto &[rows, source, prepares] :
+                 {std::tuple{1, copied, false}, std::tuple{5, copied, true}, std::tuple{300, copied, false},
+                  std::tuple{5, in_place, false}, std::tuple{600, in_place, false}, std::tuple{600, in_place, true}}) {
                 const Problem problem =
                     random_problem(Squared{}, 1, Intercept::free, false, rows, 9, density, 3, storage);
                 const DenseProblem dense = dense_copy(problem);
-                const RowBlocks blocks(problem, 7, 2);
+                const RowBlocks blocks(problem, 7, 2, source);
                 const std::size_t d = dense.d();
                 Random random(11);
                 std::vector<double> x(d), w(blocks.padded_rows()), h(blocks.padded_rows());
@@ -104,8 +107,9 @@ TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
                 RowSums sums;
                 blocks.sum(blocks.blocks(), true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
                     const std::size_t first = k * blocks.block_rows();
-                    blocks.predict(k, x_here.data(), z.data() + first);
-                    blocks.combine(k, w.data() + first, own.gradient.data());
+                    if (prepares) blocks.prepare(k, scratch);
+                    blocks.predict(k, x_here.data(), z.data() + first, scratch);
+                    blocks.combine(k, w.data() + first, own.gradient.data(), scratch);
                     blocks.add_hessian(k, h.data() + first, scratch, own);
                 });
                 Eigen::MatrixXd hessian;

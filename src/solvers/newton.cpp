@@ -142,11 +142,12 @@ void FusedNewton::run(const Pass &pass) {
 
 void FusedNewton::run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums) {
     double *const z = (pass.predict ? next_ : z_).data() + k * rows_.block_rows(); // threads write to their own rows
-    if (pass.predict) rows_.predict(k, trial_.data(), z);
+    if (pass.hessian) rows_.prepare(k, scratch);
+    if (pass.predict) rows_.predict(k, trial_.data(), z, scratch);
     if (!pass.derivatives) return;
     const LossRows rows = rows_of(k);
     sums.loss += loss_.evaluate(rows, z, scratch.w.data(), scratch.h.data());
-    rows_.combine(k, scratch.w.data(), sums.gradient.data());
+    rows_.combine(k, scratch.w.data(), sums.gradient.data(), scratch);
     if (pass.hessian) rows_.add_hessian(k, scratch.h.data(), scratch, sums);
     if (pass.dual) add_dual(rows, k, z, scratch, sums);
 }
@@ -165,7 +166,7 @@ void FusedNewton::add_dual(const LossRows &rows, std::size_t k, const double *z,
     }
     if (!any) return;
     for (std::size_t i = 0; i < rows.count; ++i) excess[i] *= rows.omega[i];
-    rows_.combine(k, excess, sums.excess.data());
+    rows_.combine(k, excess, sums.excess.data(), scratch);
 }
 
 void FusedNewton::set_derivatives(bool hessian) {
@@ -318,7 +319,10 @@ void FusedNewton::point(std::vector<double> &x, std::vector<double> &y) {
         const std::size_t begin = k * rows_.block_rows(), end = std::min(begin + rows_.block_rows(), rows_.rows());
         std::vector<double> dual(rows_.block_rows()), excess(rows_.block_rows());
         double *const z = z_.data() + begin;
-        if (predicts) rows_.predict(k, x_.data(), z);
+        if (predicts) {
+            RowScratch scratch;
+            rows_.predict(k, x_.data(), z, scratch);
+        }
         if (newton_dual_) {
             step_loss_.newton_dual(rows_of(k), next_.data() + begin, z, dual.data(), excess.data());
         } else {

@@ -39,23 +39,22 @@ void RowSums::add(const RowSums &other) {
     add_to(tail, other.tail);
 }
 
-RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, int threads)
-    : kernels_(newton_kernels()), team_(threads), rows_(at(problem.rows())) {
-    shuffle(seed);
+RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Source source)
+    : problem_(problem), kernels_(newton_kernels()), team_(threads), rows_(at(problem.rows())) {
+    runs_.resize((rows_ + run - 1) / run);
+    std::iota(runs_.begin(), runs_.end(), 0);
+    if (source == Source::copied) shuffle(seed);
     choose_panel(problem);
     // the panel of a block and its weighted copy should stay in the second-level cache
     block_rows_ = panel_ <= 128 ? 256 : (panel_ <= 512 ? 128 : 64);
     blocks_ = (rows_ + block_rows_ - 1) / block_rows_;
     block_work_ = static_cast<double>(problem.nonzeros()) / static_cast<double>(std::max<std::size_t>(blocks_, 1));
-    copy(problem);
+    are_sparse_ = 2 * problem.nonzeros() < problem.rows() * problem.features();
+    if (source == Source::copied) copy();
 }
 
 /// Runs of 8 rows in random order: random enough for a sample, and a run is read from memory at one go.
-void RowBlocks::shuffle(std::uint64_t seed) {
-    runs_.resize((rows_ + run - 1) / run);
-    std::iota(runs_.begin(), runs_.end(), 0);
-    Random(seed).shuffle(std::span(runs_).first(rows_ / run));
-}
+void RowBlocks::shuffle(std::uint64_t seed) { Random(seed).shuffle(std::span(runs_).first(rows_ / run)); }
 
 /// Columns of which more than a quarter is filled, judged by the first rows of the shuffled order.
 void RowBlocks::choose_panel(const Problem &problem) {
@@ -80,47 +79,70 @@ void RowBlocks::choose_panel(const Problem &problem) {
     }
 }
 
-void RowBlocks::copy(const Problem &problem) {
+void RowBlocks::copy() {
     panel_values_.resize(padded_rows() * panel_);
     tails_.resize(blocks_);
     std::visit(
         [&](const auto &matrix) {
-            each(blocks_, [&](std::size_t k) { copy_block(matrix, problem.has_intercept(), k); });
+            each(blocks_, [&](std::size_t k) {
+                std::vector<double> group;
+                TailRows tail;
+                make_block(matrix, k, group, panel_values_.data() + k * block_rows_ * panel_, tail);
+                // without the room to grow
+                tails_[k] = {
+                    tail.offsets, {tail.columns.begin(), tail.columns.end()}, {tail.values.begin(), tail.values.end()}};
+            });
         },
-        problem.matrix());
+        problem_.matrix());
 }
 
 /// Eight rows are turned into columns beside each other first: in the panel they are 2 KB apart, which is one set of the cache.
-template <class Matrix> void RowBlocks::copy_block(const Matrix &matrix, bool has_intercept, std::size_t k) {
-    constexpr std::size_t group = 8;
-    std::vector<double> columns(panel_ * group);
-    Tail tail;
+template <class Matrix>
+void RowBlocks::make_block(const Matrix &matrix, std::size_t k, std::vector<double> &group, double *panel,
+                           TailRows &tail) const {
+    constexpr std::size_t size = 8;
+    group.resize(panel_ * size);
     tail.offsets.assign(block_rows_ + 1, 0);
+    tail.columns.clear();
+    tail.values.clear();
     const std::size_t begin = k * block_rows_, count = std::min(block_rows_, rows_ - begin);
-    for (std::size_t first = 0; first < block_rows_; first += group) {
-        std::fill(columns.begin(), columns.end(), 0.0);
-        for (std::size_t i = first; i < std::min(first + group, count); ++i) {
+    for (std::size_t first = 0; first < block_rows_; first += size) {
+        std::fill(group.begin(), group.end(), 0.0);
+        for (std::size_t i = first; i < std::min(first + size, count); ++i) {
             const auto row = matrix.row(row_at(begin + i));
             if (i + 16 < count) matrix.row(row_at(begin + i + 16)).prefetch(0);
             for (std::int64_t q = 0; q < row.size(); ++q) {
                 const std::size_t place = at(place_[at(row.column(q))]);
                 if (place < panel_) {
-                    columns[place * group + i - first] = row.value(q);
+                    group[place * size + i - first] = row.value(q);
                 } else if (row.value(q) != 0) { // dense data have zeros
                     tail.columns.push_back(static_cast<std::uint16_t>(place - panel_));
                     tail.values.push_back(row.value(q));
                 }
             }
-            if (has_intercept) columns[at(place_.back()) * group + i - first] = 1;
+            if (problem_.has_intercept()) group[at(place_.back()) * size + i - first] = 1;
             tail.offsets[i + 1] = static_cast<std::int32_t>(tail.columns.size());
         }
-        double *const panel = panel_values_.data() + k * block_rows_ * panel_ + first;
         for (std::size_t c = 0; c < panel_; ++c) {
-            std::copy_n(columns.data() + c * group, group, panel + c * block_rows_);
+            std::copy_n(group.data() + c * size, size, panel + c * block_rows_ + first);
         }
     }
     for (std::size_t i = count; i < block_rows_; ++i) tail.offsets[i + 1] = tail.offsets[i];
-    tails_[k] = {tail.offsets, {tail.columns.begin(), tail.columns.end()}, {tail.values.begin(), tail.values.end()}};
+}
+
+/// Block k of the copy, or made in `scratch` unless it is there.
+RowBlocks::Block RowBlocks::block(std::size_t k, RowScratch &scratch) const {
+    const bool copied = !tails_.empty();
+    if (!copied && scratch.block != k) {
+        scratch.panel.resize(block_rows_ * panel_);
+        std::visit(
+            [&](const auto &matrix) { make_block(matrix, k, scratch.group, scratch.panel.data(), scratch.tail); },
+            problem_.matrix());
+        scratch.block = k;
+    }
+    const TailRows &tail = copied ? tails_[k] : scratch.tail;
+    const double *const panel = copied ? panel_values_.data() + k * block_rows_ * panel_ : scratch.panel.data();
+    return {{panel, panel_, block_rows_, block_rows_}, {tail.offsets.data(), tail.columns.data(), tail.values.data()}};
 }
 
 RowVector RowBlocks::targets(const Problem &problem) const {
@@ -131,10 +153,27 @@ RowVector RowBlocks::importance(const Problem &problem) const {
     return gather([&](std::int64_t i) { return problem.importance(i); });
 }
 
-void RowBlocks::predict(std::size_t k, const double *x, double *z) const {
+template <class Visit> void RowBlocks::each_entry(std::size_t k, Visit &&visit) const {
+    const std::size_t begin = k * block_rows_, count = std::min(block_rows_, rows_ - begin);
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::size_t i = 0; i < count; ++i) {
+                const auto row = matrix.row(row_at(begin + i));
+                for (std::int64_t q = 0; q < row.size(); ++q) visit(i, at(place_[at(row.column(q))]), row.value(q));
+                if (problem_.has_intercept()) visit(i, at(place_.back()), 1.0);
+            }
+        },
+        problem_.matrix());
+}
+
+void RowBlocks::predict(std::size_t k, const double *x, double *z, RowScratch &scratch) const {
     std::fill(z, z + block_rows_, 0.0);
-    if (panel_ > 0) kernels_.predict(panel(k), x, z);
-    const TailBlock rows = tail(k);
+    if (reads_rows(k, scratch)) {
+        each_entry(k, [&](std::size_t i, std::size_t place, double value) { z[i] += value * x[place]; });
+        return;
+    }
+    const auto [panel, rows] = block(k, scratch);
+    if (panel_ > 0) kernels_.predict(panel, x, z);
     const double *const tail_x = x + panel_;
     for (std::size_t i = 0; i < block_rows_; ++i) {
         for (std::int32_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
@@ -142,9 +181,13 @@ void RowBlocks::predict(std::size_t k, const double *x, double *z) const {
     }
 }
 
-void RowBlocks::combine(std::size_t k, const double *w, double *g) const {
-    if (panel_ > 0) kernels_.combine(panel(k), w, g);
-    const TailBlock rows = tail(k);
+void RowBlocks::combine(std::size_t k, const double *w, double *g, RowScratch &scratch) const {
+    if (reads_rows(k, scratch)) {
+        each_entry(k, [&](std::size_t i, std::size_t place, double value) { g[place] += w[i] * value; });
+        return;
+    }
+    const auto [panel, rows] = block(k, scratch);
+    if (panel_ > 0) kernels_.combine(panel, w, g);
     double *const tail_g = g + panel_;
     for (std::size_t i = 0; i < block_rows_; ++i) {
         for (std::int32_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
@@ -160,7 +203,7 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
         scratch.active_h[active++] = h[i];
     }
     if (active == 0) return;
-    const ColumnBlock all = panel(k);
+    const auto [all, tail] = this->block(k, scratch);
     ColumnBlock block = all;
     // copying the active rows costs about as much as 8 products with a column
     const bool compacts = active * (panel_ + 16) < block_rows_ * panel_;
@@ -188,7 +231,7 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
             scratch.scaled[i * stride + c] = weighted.values[c * block_rows_ + (compacts ? i : at(scratch.active[i]))];
         }
     }
-    kernels_.tail(tail(k), scratch.active.data(), active, scratch.active_h.data(), scratch.scaled.data(),
+    kernels_.tail(tail, scratch.active.data(), active, scratch.active_h.data(), scratch.scaled.data(),
                   {sums.columns.data(), sums.mixed.data(), sums.tail.data(), panel_, stride, tail_});
 }
 

@@ -3,6 +3,9 @@
 //
 // Dense columns make most of the pairs of a Hessian, and as columns they need no index and fill vectors. On covtype.scale (54
 // columns, 12 entries a row) a whole logistic run at l2 = 1e-6 takes 0.30 s with the panel and 0.42 s with sparse rows alone.
+//
+// Rows that are in random order already, those of a memory-mapped file, are not copied: a pass makes the block it is at, if it has a
+// Hessian to add up or the rows are nearly full, and reads the rows themselves if not.
 #pragma once
 
 #include "huge_pages.h"
@@ -33,8 +36,18 @@ struct RowSums {
     void clear();
 };
 
+/// The sparse rows of a block.
+struct TailRows {
+    std::vector<std::int32_t> offsets;
+    std::vector<std::uint16_t> columns; // counted from the first tail column
+    std::vector<double> values;
+};
+
 /// What a thread needs beside the rows.
 struct RowScratch {
+    std::size_t block = ~std::size_t{0}; // whose rows are here, where there is no copy of them all
+    std::vector<double> panel, group;
+    TailRows tail;
     std::vector<double> weighted, compact, scaled; // columns times curvature, active rows only; the former by rows
     std::vector<double> w, h, active_h, y, excess;
     std::vector<std::int32_t> active;
@@ -42,8 +55,11 @@ struct RowScratch {
 
 class RowBlocks {
   public:
-    /// A shuffled copy of the problem's rows, the intercept as a column of ones.
-    RowBlocks(const Problem &problem, std::uint64_t seed, int threads = 1);
+    /// A shuffled copy of the problem's rows, the intercept as a column of ones; or the rows where they are, in their order.
+    enum class Source { copied, in_place };
+    RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Source source);
+    RowBlocks(const Problem &problem, std::uint64_t seed, int threads = 1)
+        : RowBlocks(problem, seed, threads, problem.is_shuffled() ? Source::in_place : Source::copied) {}
 
     std::size_t rows() const { return rows_; }
     std::size_t blocks() const { return blocks_; }
@@ -70,10 +86,12 @@ class RowBlocks {
     }
     RowVector targets(const Problem &problem) const;
     RowVector importance(const Problem &problem) const;
+    /// Says that add_hessian() will follow for this block.
+    void prepare(std::size_t k, RowScratch &scratch) const { block(k, scratch); }
     /// z <- A x on the rows of block k; z is the block's part of the array.
-    void predict(std::size_t k, const double *x, double *z) const;
+    void predict(std::size_t k, const double *x, double *z, RowScratch &scratch) const;
     /// g += A'w
-    void combine(std::size_t k, const double *w, double *g) const;
+    void combine(std::size_t k, const double *w, double *g, RowScratch &scratch) const;
     /// Adds A' diag(h) A to the parts of `sums`; rows without curvature are left out.
     void add_hessian(std::size_t k, const double *h, RowScratch &scratch, RowSums &sums) const;
 
@@ -88,36 +106,39 @@ class RowBlocks {
     /// scale times the Hessian of `sums` into the upper half.
     void assemble(const RowSums &sums, double scale, Eigen::MatrixXd &hessian) const;
 
-  private:
     RowScratch make_scratch() const;
+
+  private:
     RowSums make_sums(bool with_hessian) const;
     void shuffle(std::uint64_t seed);
     void choose_panel(const Problem &problem);
-    void copy(const Problem &problem);
-    template <class Matrix> void copy_block(const Matrix &matrix, bool has_intercept, std::size_t k);
-    ColumnBlock panel(std::size_t k) const {
-        return {panel_values_.data() + k * block_rows_ * panel_, panel_, block_rows_, block_rows_};
-    }
-    TailBlock tail(std::size_t k) const {
-        return {tails_[k].offsets.data(), tails_[k].columns.data(), tails_[k].values.data()};
-    }
-
-    struct Tail {
-        std::vector<std::int32_t> offsets;
-        std::vector<std::uint16_t> columns; // counted from the first tail column
-        std::vector<double> values;
+    void copy();
+    template <class Matrix>
+    void make_block(const Matrix &matrix, std::size_t k, std::vector<double> &group, double *panel,
+                    TailRows &tail) const;
+    struct Block {
+        ColumnBlock panel;
+        TailBlock tail;
     };
+    Block block(std::size_t k, RowScratch &scratch) const;
+    bool reads_rows(std::size_t k, const RowScratch &scratch) const {
+        return tails_.empty() && scratch.block != k && are_sparse_;
+    }
+    /// visit(i, place of the coordinate, value) for the entries of row i of block k.
+    template <class Visit> void each_entry(std::size_t k, Visit &&visit) const;
 
+    const Problem &problem_;
     const NewtonKernels &kernels_;
     mutable Team team_;
     mutable int threads_ = 1;
     static constexpr std::int32_t run = 8; // rows beside each other that stay so
     std::size_t rows_, blocks_ = 0, block_rows_ = 256, panel_ = 0, tail_ = 0;
     double block_work_ = 0;           // entries in a block
+    bool are_sparse_ = false;         // cheaper to read than a panel is to make
     std::vector<std::int32_t> runs_;  // in random order, but a shorter last one
     std::vector<std::int32_t> place_; // coordinate of the problem -> here; the panel comes first
     std::vector<double, UnfilledHugePageAllocator<double>> panel_values_;
-    std::vector<Tail> tails_; // of the blocks
+    std::vector<TailRows> tails_; // of the blocks; empty when there is no copy
 };
 
 } // namespace spdc

@@ -51,8 +51,9 @@ class PrimalSystem final : public NewtonSystem {
     bool solve(const double *, const Fill &fill, bool factors, double *move, const Watch &watch, RowSums &sums,
                double goal) override {
         run(factors, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
+            if (factors) blocks_.prepare(k, scratch);
             fill(begin(k), begin(k + 1), scratch.w.data(), scratch.h.data());
-            blocks_.combine(k, scratch.w.data(), own.gradient.data());
+            blocks_.combine(k, scratch.w.data(), own.gradient.data(), scratch);
             if (factors) blocks_.add_hessian(k, scratch.h.data(), scratch, own);
         });
         passes_ += 1;
@@ -78,7 +79,7 @@ class PrimalSystem final : public NewtonSystem {
     double mismatch(const Fill &fill) override {
         run(false, [&](std::size_t k, RowScratch &scratch, RowSums &sums) {
             fill(begin(k), begin(k + 1), scratch.w.data(), scratch.h.data());
-            blocks_.combine(k, scratch.w.data(), sums.gradient.data());
+            blocks_.combine(k, scratch.w.data(), sums.gradient.data(), scratch);
         });
         passes_ += 1;
         residual_ = next_residual_ = residual_at(x_);
@@ -108,10 +109,10 @@ class PrimalSystem final : public NewtonSystem {
     /// move += A part, and what the step as a whole means to the rows.
     void follow(const VectorXd &part, double *move, const Watch &watch, double goal) {
         run(false, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
-            blocks_.predict(k, part.data(), scratch.y.data());
+            blocks_.predict(k, part.data(), scratch.y.data(), scratch);
             for (std::size_t i = 0; i < blocks_.block_rows(); ++i) move[begin(k) + i] += scratch.y[i];
             watch(begin(k), begin(k + 1), own, goal < infinity ? scratch.w.data() : nullptr);
-            if (goal < infinity) blocks_.combine(k, scratch.w.data(), own.gradient.data());
+            if (goal < infinity) blocks_.combine(k, scratch.w.data(), own.gradient.data(), scratch);
         });
         passes_ += 1;
         next_residual_ = goal < infinity ? residual_at(x_ + step_) : VectorXd::Zero(l2_.size());
