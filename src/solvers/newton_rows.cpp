@@ -85,46 +85,54 @@ void RowBlocks::copy() {
     std::visit(
         [&](const auto &matrix) {
             each(blocks_, [&](std::size_t k) {
-                std::vector<double> group;
+                std::vector<double> columns;
                 TailRows tail;
-                make_block(matrix, k, group, panel_values_.data() + k * block_rows_ * panel_, tail);
-                // without the room to grow
-                tails_[k] = {
-                    tail.offsets, {tail.columns.begin(), tail.columns.end()}, {tail.values.begin(), tail.values.end()}};
+                make_block(matrix, k, columns, panel_values_.data() + k * block_rows_ * panel_, tail);
+                const auto end = static_cast<std::ptrdiff_t>(tail.offsets.back());
+                tails_[k] = {std::move(tail.offsets),
+                             {tail.columns.begin(), tail.columns.begin() + end},
+                             {tail.values.begin(), tail.values.begin() + end}};
             });
         },
         problem_.matrix());
 }
 
-/// Eight rows are turned into columns beside each other first: in the panel they are 2 KB apart, which is one set of the cache.
+/// Eight rows are turned into columns beside each other first: in the panel they are 2 KB apart, which is one set of the cache. No
+/// branch on where an entry goes: one in the tail is written to a column too many of the panel, one in the panel to a place of
+/// the tail that the next entry takes. The tail may have room left behind its last offset.
 template <class Matrix>
-void RowBlocks::make_block(const Matrix &matrix, std::size_t k, std::vector<double> &group, double *panel,
+void RowBlocks::make_block(const Matrix &matrix, std::size_t k, std::vector<double> &columns, double *panel,
                            TailRows &tail) const {
-    constexpr std::size_t size = 8;
-    group.resize(panel_ * size);
-    tail.offsets.assign(block_rows_ + 1, 0);
-    tail.columns.clear();
-    tail.values.clear();
+    constexpr std::size_t group = 8;
     const std::size_t begin = k * block_rows_, count = std::min(block_rows_, rows_ - begin);
-    for (std::size_t first = 0; first < block_rows_; first += size) {
-        std::fill(group.begin(), group.end(), 0.0);
-        for (std::size_t i = first; i < std::min(first + size, count); ++i) {
+    columns.resize((panel_ + 1) * group);
+    tail.offsets.assign(block_rows_ + 1, 0);
+    std::size_t last = 0;
+    for (std::size_t first = 0; first < block_rows_; first += group) {
+        std::fill(columns.begin(), columns.end(), 0.0);
+        if constexpr (requires { matrix.offsets(); }) { // first where rows begin, later their entries
+            if (first + 4 * group < count) __builtin_prefetch(&matrix.offsets()[at(row_at(begin + first + 4 * group))]);
+        }
+        for (std::size_t i = first; i < std::min(first + group, count); ++i) {
             const auto row = matrix.row(row_at(begin + i));
-            if (i + 16 < count) matrix.row(row_at(begin + i + 16)).prefetch(0);
+            if (i + 2 * group < count) matrix.row(row_at(begin + i + 2 * group)).prefetch(0);
+            if (tail.values.size() < last + at(row.size()) + 1) {
+                tail.values.resize(2 * (last + at(row.size()) + 1));
+                tail.columns.resize(tail.values.size());
+            }
             for (std::int64_t q = 0; q < row.size(); ++q) {
                 const std::size_t place = at(place_[at(row.column(q))]);
-                if (place < panel_) {
-                    group[place * size + i - first] = row.value(q);
-                } else if (row.value(q) != 0) { // dense data have zeros
-                    tail.columns.push_back(static_cast<std::uint16_t>(place - panel_));
-                    tail.values.push_back(row.value(q));
-                }
+                const double value = row.value(q);
+                columns[std::min(place, panel_) * group + i - first] = value;
+                tail.columns[last] = static_cast<std::uint16_t>(place - panel_);
+                tail.values[last] = value;
+                last += (place >= panel_) & (value != 0) ? 1 : 0; // dense data have zeros
             }
-            if (problem_.has_intercept()) group[at(place_.back()) * size + i - first] = 1;
-            tail.offsets[i + 1] = static_cast<std::int32_t>(tail.columns.size());
+            if (problem_.has_intercept()) columns[at(place_.back()) * group + i - first] = 1;
+            tail.offsets[i + 1] = static_cast<std::int32_t>(last);
         }
         for (std::size_t c = 0; c < panel_; ++c) {
-            std::copy_n(group.data() + c * size, size, panel + c * block_rows_ + first);
+            std::copy_n(columns.data() + c * group, group, panel + c * block_rows_ + first);
         }
     }
     for (std::size_t i = count; i < block_rows_; ++i) tail.offsets[i + 1] = tail.offsets[i];

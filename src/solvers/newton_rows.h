@@ -114,7 +114,7 @@ class RowBlocks {
     void choose_panel(const Problem &problem);
     void copy();
     template <class Matrix>
-    void make_block(const Matrix &matrix, std::size_t k, std::vector<double> &group, double *panel,
+    void make_block(const Matrix &matrix, std::size_t k, std::vector<double> &columns, double *panel,
                     TailRows &tail) const;
     struct Block {
         ColumnBlock panel;
