@@ -20,13 +20,25 @@ function(spdc_add_tests name label seconds)
     target_link_libraries(${name} PRIVATE spdc::spdc spdc_build_options GTest::gtest_main GTest::gmock fmt::fmt
         Eigen3::Eigen nlohmann_json::nlohmann_json Threads::Threads)
     spdc_link_compression(${name})
-    gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-        PROPERTIES LABELS ${label} TIMEOUT ${seconds})
+    if(SPDC_PRECOMPILE)
+        target_precompile_headers(${name} PRIVATE <gtest/gtest.h> "${PROJECT_SOURCE_DIR}/include/spdc/spdc.h")
+    endif()
+    if(SPDC_TEST_SHARDS)
+        math(EXPR last "${SPDC_TEST_SHARDS} - 1")
+        foreach(shard RANGE ${last})
+            add_test(NAME ${name}.${shard} COMMAND ${name} --gtest_brief=1 --gtest_filter=${SPDC_TEST_FILTER})
+            set_tests_properties(${name}.${shard} PROPERTIES LABELS ${label} TIMEOUT ${seconds}
+                ENVIRONMENT "GTEST_TOTAL_SHARDS=${SPDC_TEST_SHARDS};GTEST_SHARD_INDEX=${shard}")
+        endforeach()
+    else()
+        gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+            PROPERTIES LABELS ${label} TIMEOUT ${seconds})
+    endif()
 endfunction()
 
 file(GLOB quick_tests CONFIGURE_DEPENDS tests/*_test.cpp)
 # It instantiates every property for every loss: optimised, it takes longer to compile than all it tests takes to run.
-set_source_files_properties(tests/losses_test.cpp PROPERTIES COMPILE_OPTIONS -O0)
+set_source_files_properties(tests/losses_test.cpp PROPERTIES COMPILE_OPTIONS -O0 SKIP_PRECOMPILE_HEADERS ON)
 if(SPDC_SANITIZE STREQUAL thread) # compile only the files of the tests that its preset runs
     foreach(source IN LISTS quick_tests)
         file(STRINGS ${source} threaded LIMIT_COUNT 1 REGEX "^TEST.*([Tt]hread|[Tt]eam|[Mm]ini_?[Bb]atch|[Pp]arallel)")
