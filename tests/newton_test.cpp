@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <tuple>
 
 namespace spdc::tests {
 namespace {
@@ -269,6 +270,21 @@ TEST(Newton, CornersWithOneHugeColumn) {
                 EXPECT_TRUE(result.converged()) << name << " l2 " << l2 << (weighted ? " weighted " : " ")
                                                 << to_string(intercept) << " " << result.worst().relative_gap;
             }
+        }
+    }
+}
+
+TEST(Newton, FewRowsWithOneHugeColumn) {
+    for (const std::string name : {"hinge", "squared_hinge", "epsilon_insensitive"}) {
+        const AnyLoss loss = make_loss(name);
+        for (const Intercept intercept : all_intercepts) {
+            TinyData data = tiny_data({loss.task(), 30, 60, 1, 2, true, 6});
+            for (auto &row : data.rows) row[3] *= 1e6;
+            const Problem problem(as_dataset(std::move(data)), loss, L2{1e-4},
+                                  ProblemOptions{.intercept = intercept, .penalty_factors = {}, .class_weights = {}});
+            const Result result = solve_by(problem, "newton", 1e-6);
+            EXPECT_TRUE(result.converged())
+                << name << " " << to_string(intercept) << " " << result.worst().relative_gap;
         }
     }
 }

@@ -341,6 +341,25 @@ bool suits_newton_steps(const Problem &problem) {
     return NewtonLoss(problem.loss()).suits({problem.targets().data(), omega, n}, zeros.data());
 }
 
+/// Whether a column has entries 1e5 times those of another: in A A', which squares that, rounding drowns the small one.
+bool has_drowning_columns(const Problem &problem) {
+    std::vector<double> largest(at(problem.features()), 0.0);
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                const auto row = matrix.row(i);
+                for (std::int64_t q = 0; q < row.size(); ++q) {
+                    double &own = largest[at(row.column(q))];
+                    own = std::max(own, std::fabs(row.value(q)));
+                }
+            }
+        },
+        problem.matrix());
+    std::erase(largest, 0.0);
+    const auto [low, high] = std::minmax_element(largest.begin(), largest.end());
+    return low != high && *high >= 1e5 * *low;
+}
+
 } // namespace
 
 std::unique_ptr<Method> make_fused_newton(const Problem &problem, const SolveContext &context) {
@@ -349,6 +368,7 @@ std::unique_ptr<Method> make_fused_newton(const Problem &problem, const SolveCon
 
 std::unique_ptr<Method> make_method(const Problem &problem, const Newton &options, const SolveContext &context) {
     constexpr std::int64_t largest = 5000;        // a matrix of 200 MB and a factor of 4e10 products
+    constexpr std::int64_t largest_wide = 2000;   // the same, where rows x rows would do but for its rounding
     constexpr std::size_t most_unpenalised = 500; // columns of the dual-sized form
     if (!std::holds_alternative<L2>(problem.regularizer().variant())) {
         fail(ErrorKind::unsupported,
@@ -357,7 +377,9 @@ std::unique_ptr<Method> make_method(const Problem &problem, const Newton &option
     }
     const bool can_be_dual = problem.rows() <= largest && problem.strong_convexity() > 0 &&
                              problem.free_coordinates().size() <= most_unpenalised;
-    const bool is_dual = can_be_dual && problem.rows() < problem.dimension();
+    const bool is_wide = problem.rows() < problem.dimension();
+    const bool is_dual =
+        can_be_dual && is_wide && (problem.dimension() > largest_wide || !has_drowning_columns(problem));
     if (!is_dual && problem.dimension() > largest) {
         fail(ErrorKind::unsupported,
              fmt::format("solver {} factors a matrix of the smaller of rows and features and takes at most {} (the "
