@@ -37,7 +37,7 @@ template <class T> struct HugePageAllocator {
         const std::size_t whole = (bytes / alignment + 1) * alignment;
         void *const memory = std::aligned_alloc(alignment, whole);
         if (!memory) throw std::bad_alloc();
-        advise_huge_pages(memory, bytes >= huge_page ? whole : 0);
+        advise_huge_pages(memory, bytes); // a last page that is not full would cost memory
         return static_cast<T *>(memory);
     }
     void deallocate(T *memory, std::size_t) noexcept { std::free(memory); }
