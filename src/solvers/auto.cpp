@@ -50,7 +50,8 @@ bool prefers_newton(const Problem &problem, const SolveContext &context) {
     if (!newton_takes(problem, 2000)) return false;
     // a loss with kinks takes some hundred iterations, which threads share, and spdc_fast, where they hardly help, about twice the
     // passes that text needs
-    const double worth = context.threads >= 4 && !context.same_bits ? 20 : 40;
+    const bool has_threads = context.threads >= 4 && !context.same_bits && problem.nonzeros() >= 1000000;
+    const double worth = has_threads ? 20 : 40;
     if (!is_smooth(problem.loss()) && passes_on_text(problem) < worth) return false;
     return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
 }
