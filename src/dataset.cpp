@@ -28,8 +28,8 @@ void check_targets(const Dataset &data, const std::string &name) {
             fail(ErrorKind::invalid_argument,
                  fmt::format("{}: target {} of row {}, expected a finite number", name, target, i));
         }
-        const bool is_label = target >= 0 && target < labels && target == std::floor(target);
-        if (!data.label_names.empty() && !is_label) {
+        if (data.label_names.empty()) continue;
+        if (!(target >= 0 && target < labels && target == std::floor(target))) {
             fail(ErrorKind::invalid_argument,
                  fmt::format("{}: target {} of row {}, expected a whole number from 0 to {} (there are {} label names)",
                              name, target, i, labels - 1, labels));
