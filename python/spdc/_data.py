@@ -31,6 +31,8 @@ def _csr(X) -> _core.Dataset:
         return _view(X)
     except ValueError:
         # The library looks at every entry: asking SciPy first whether columns are out of order or twice would be a second look.
+        if X.nnz and not 0 <= X.indices.min() <= X.indices.max() < X.shape[1]:
+            raise ValueError(f"X has a column index outside of its {X.shape[1]} columns") from None
         X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # without what X believes of its order
         if X.has_canonical_format:
             raise

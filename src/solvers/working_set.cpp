@@ -14,11 +14,14 @@
 // one pass over the features that screening left, and its sweeps twice the entries of the columns that move, or, through the
 // Gram matrix of those columns where that pays (quadratic_model.cpp), the square of their number.
 //
+// With few features and many rows the squared loss needs no sets: few_features.cpp.
+//
 // Different here: any convex loss, bounds, unpenalised columns and weights run through the same model. Gram matrices outlive
 // Newton steps while the curvatures stay about the same. Curvatures get a floor that follows the line search, because the losses
 // of the hinge and Huber kind have none in places. Losses with kinks are rounded, and the rounding shrinks with the gap: fine
 // to 1e-6, slow beyond. Everything is measured by the curvature of its column, so units of features do not matter.
 #include "column_matrix.h"
+#include "few_features.h"
 #include "free_coordinates.h"
 #include "methods.h"
 #include "quadratic_model.h"
@@ -480,6 +483,13 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
 
 } // namespace
 
+std::unique_ptr<Method> make_column_sets(const Problem &problem) {
+    const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
+                          std::holds_alternative<DenseMatrix<float>>(problem.matrix());
+    if (is_float) return std::make_unique<WorkingSetMethod<float>>(problem);
+    return std::make_unique<WorkingSetMethod<double>>(problem);
+}
+
 std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &) {
     if (std::holds_alternative<L2>(problem.regularizer().variant())) {
         fail(ErrorKind::unsupported,
@@ -500,10 +510,7 @@ std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &op
              fmt::format("solver {} takes up to {} rows, not {}; the solver spdc takes any number", options.name,
                          most_rows, problem.rows()));
     }
-    const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
-                          std::holds_alternative<DenseMatrix<float>>(problem.matrix());
-    if (is_float) return std::make_unique<WorkingSetMethod<float>>(problem);
-    return std::make_unique<WorkingSetMethod<double>>(problem);
+    return has_few_features(problem) ? make_few_features(problem) : make_column_sets(problem);
 }
 
 } // namespace spdc

@@ -218,7 +218,7 @@ def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> 
     Returns the result, coef of shape (outputs, features) and intercepts of shape (outputs,).
     """
     is_scaled = estimator.fit_intercept and penalize and intercept_scaling != 1
-    l1, l2 = problem.get("l1", 0.0), problem["l2"]
+    l1, l2 = problem.get("l1", 0.0), problem.get("l2", 0.0)
     has_column = is_scaled and (bool(estimator.copy) or (l1 > 0 and l2 > 0))
     if has_column:
         X = with_constant(X, intercept_scaling)
