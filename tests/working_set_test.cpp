@@ -187,6 +187,27 @@ TEST(WorkingSet, RefusesAPenaltyThatLeavesNoZeros) {
     EXPECT_NE(message.find("spdc_fast"), std::string::npos) << message;
 }
 
+// The optimum of a loss with kinks and an l1 penalty is a corner, which is found exactly; the rounded losses would take 1e5 passes.
+TEST(WorkingSet, EndsInACornerOfALinearProgram) {
+    for (const AnyLoss &loss :
+         {AnyLoss(Absolute{}), AnyLoss(Quantile{0.3}), AnyLoss(EpsilonInsensitive{0.05}), AnyLoss(Hinge{})}) {
+        for (const auto &[rows, columns] : {std::pair{60, 12}, std::pair{40, 150}}) {
+            for (const Intercept intercept : {Intercept::none, Intercept::free, Intercept::penalized}) {
+                for (const AnyRegularizer &g :
+                     {AnyRegularizer(ElasticNet{0.02, 0}), AnyRegularizer(Box{0.01, 0, {-0.2, 0.3}})}) {
+                    SCOPED_TRACE(std::string(loss.name()) + ", intercept " + std::string(to_string(intercept)) + ", " +
+                                 std::to_string(columns) + " columns, " + std::string(g.name()));
+                    ProblemOptions options;
+                    options.intercept = intercept;
+                    const Dataset data =
+                        tiny_dataset({.task = loss.task(), .rows = rows, .columns = columns, .weighted = true});
+                    expect_certified(Problem(data, loss, g, options), 1e-11, 20000);
+                }
+            }
+        }
+    }
+}
+
 /// The objective that a form of the solver is certified to reach.
 double optimum_by(Method &method, const Problem &problem, double tolerance) {
     Certifier certifier(problem);
