@@ -154,6 +154,9 @@ std::vector<double> Problem::row_weights(const Dataset &data, const ProblemOptio
 }
 
 void Problem::keep_weighted_rows(const Dataset &data, std::vector<double> weights, bool copy) {
+    if (!weights.empty() && std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) {
+        fail(ErrorKind::bad_file, "all row weights are zero: nothing to fit");
+    }
     if (copy && std::find(weights.begin(), weights.end(), 0.0) != weights.end()) {
         for (std::size_t i = 0; i < weights.size(); ++i) {
             if (weights[i] > 0) kept_rows_.push_back(static_cast<std::int64_t>(i));
@@ -169,7 +172,6 @@ void Problem::keep_weighted_rows(const Dataset &data, std::vector<double> weight
     Sum total;
     for (const double weight : weights) total.add(weight);
     total_weight_ = total.value();
-    if (total_weight_ == 0) fail(ErrorKind::bad_file, "all row weights are zero: nothing to fit");
     if (!std::isfinite(total_weight_)) fail(ErrorKind::bad_file, "the row weights add up to infinity");
     const double scale = static_cast<double>(rows()) / total_weight_;
     const bool equal = std::all_of(weights.begin(), weights.end(), [&](double w) { return w == weights.front(); });

@@ -1,6 +1,6 @@
 """Checks of the packages in a folder: the wheel needs no library beside glibc's and libstdc++, the source archive has every source.
 
-    python tests/python/packaging.py [--sdist] FOLDER      --sdist: only makes the archive
+    python tests/python/check_packages.py [--sdist] FOLDER      --sdist: only makes the archive
 
 Run by ./run test python and ./run wheel, in an environment with scikit-build-core and auditwheel.
 """
