@@ -151,7 +151,7 @@ void check_files(const std::vector<std::string> &inputs, const std::vector<std::
 // The problem, and the penalties that depend on the data: l2 = 1/W or 1/(C W), l1 as a fraction of lambda_max.
 Problem make_problem(const TrainArguments &train, const Dataset &data, const ProblemOptions &options) {
     return with_path(train.data, [&] {
-        const Problem base(data, train.loss, L2{}, options);
+        const Problem base(data, train.loss, L2{1}, options); // without any penalty it would list all features
         const double weight = base.total_weight();
         const double l1 = train.l1 ? train.l1->value * (train.l1->is_fraction ? lambda_max(base) : 1) : 0;
         const double l2 = train.l2 ? *train.l2 : (train.C ? 1 / (*train.C * weight) : (train.l1 ? 0 : 1 / weight));
@@ -201,7 +201,8 @@ int train(const Arguments &arguments) {
     const Problem problem = make_problem(train, data, options);
     stop_on_signals();
     const Result result = run_solver(train, train.solver, problem, false);
-    const Model model = make_model(data, options, problem, result, train.stopping.tolerance);
+    const auto model_of = train.model.empty() ? describe_model : make_model;
+    const Model model = model_of(data, options, problem, result, train.stopping.tolerance);
     write_outputs(train, data, model, result);
     const TrainReport report{train, data, model, result, working.seconds(), working.cpu_seconds(), seconds_loading};
     print(train.json ? train_json(report) : train_text(report), uses_stdout ? stderr : stdout);

@@ -136,7 +136,7 @@ std::string train_json(const TrainReport &report) {
     json["threads"] = result.threads;
     json["seed"] = result.seed;
     json["solver_options"] = solver_options(report);
-    json["model_nonzeros"] = model.index.size();
+    json["model_nonzeros"] = used_features(result);
     json["model"] = report.arguments.model.empty() ? Json() : Json(report.arguments.model);
     return to_text(json);
 }
@@ -155,7 +155,7 @@ std::string train_text(const TrainReport &report) {
     text += fmt::format(
         "work        {:.4g} passes in {:.3g} s ({:.3g} s without certification), {}; loading {:.3g} s\n", result.passes,
         report.seconds, result.seconds_solver, plural(result.threads, "thread"), report.seconds_loading);
-    text += fmt::format("weights     {} of {} features", model.index.size(), model.features);
+    text += fmt::format("weights     {} of {} features", used_features(result), model.features);
     if (!model.intercepts.empty()) text += fmt::format(", intercept {:.6g}", fmt::join(model.intercepts, " "));
     text += fmt::format("\nmodel       {}\n",
                         report.arguments.model.empty() ? "not saved: no MODEL was named" : report.arguments.model);

@@ -263,7 +263,7 @@ Job make_job(Dataset data, std::vector<double> targets, std::vector<std::string>
     data.targets = from_user_order(data, std::move(targets));
     data.label_names = std::move(label_names);
     if (!weights.empty()) data.weights = from_user_order(data, std::move(weights));
-    const Problem problem(data, loss, L2{}, options);
+    const Problem problem(data, loss, L2{1}, options); // without any penalty it would list all features
     return {std::move(data), std::move(options), problem};
 }
 

@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdlib>
+#include <new>
 #include <numbers>
 
 namespace spdc {
@@ -17,6 +19,24 @@ namespace {
 using Vector = std::vector<double, UnfilledHugePageAllocator<double>>; // filled by the threads
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
+
+/// Numbers that are all zero: the system's own, which cost neither time nor memory as long as they are only read.
+class Zeros {
+  public:
+    explicit Zeros(std::size_t count)
+        : count_(count), zeros_(static_cast<double *>(std::calloc(std::max<std::size_t>(count, 1), sizeof(double)))) {
+        if (!zeros_) throw std::bad_alloc();
+        advise_huge_pages(zeros_.get(), count * sizeof(double));
+    }
+    operator std::span<const double>() const noexcept { return {zeros_.get(), count_}; } // NOLINT: is one
+
+  private:
+    struct Free {
+        void operator()(double *memory) const noexcept { std::free(memory); }
+    };
+    std::size_t count_;
+    std::unique_ptr<double, Free> zeros_;
+};
 
 /// Calls visit(j, g_j) with the concrete type of g_j for the coordinates [begin, end).
 template <class Visit>
@@ -133,6 +153,10 @@ double feasible_scale(const Interval &domain, double w, double limit) {
     return limit;
 }
 
+bool is_zero(std::span<const double> v) {
+    return std::all_of(v.begin(), v.end(), [](double e) { return e == 0; });
+}
+
 /// Whether to try something that may help: after k failures in a row only at every 2^k-th chance.
 class Luck {
   public:
@@ -150,15 +174,15 @@ class Luck {
 
 class Certifier::Points {
   public:
-    Points(const Problem &problem, int threads) : problem_(problem), team_(threads), x_(at(problem.dimension()), 0.0) {}
+    Points(const Problem &problem, int threads) : problem_(problem), team_(threads), zeros_(at(problem.dimension())) {}
 
-    void offer(std::span<const double> x, std::vector<double> y, double good_enough);
-    std::vector<double> room() noexcept { return std::move(new_y_); }
-    std::vector<double> take_y() noexcept { return std::move(y_); }
+    void offer(Pair &&pair, double good_enough);
+    Pair room();
+    Pair take();
     bool has_no_minimizer() const;
 
     const Certificate &certificate() const { return certificate_; }
-    std::span<const double> x() const { return x_; }
+    std::span<const double> x() const { return whole(x_); }
     std::span<const double> y() const { return y_; }
     std::span<const double> z() const { return z_; }
 
@@ -169,10 +193,12 @@ class Certifier::Points {
         double primal, dual, rows, coordinates;
     };
     Values evaluate(Reals x, Reals z, Reals y, Reals u);
-    bool settle(const Reals *x, bool new_dual);
+    /// A point of R^dimension, of which zero, where every run starts, is kept as nothing at all.
+    template <class V> Reals whole(const V &v) const { return v.empty() ? Reals(zeros_) : Reals(v); }
+    bool settle(bool new_primal, bool new_dual);
     void set_certificate();
 
-    Reals take_intercept(Reals x);
+    void take_intercept();
     bool try_implied_primal();
     bool try_implied_dual();
 
@@ -183,30 +209,31 @@ class Certifier::Points {
 
     const Problem &problem_;
     mutable Team team_;
-    Vector x_, z_, u_; // the best
-    std::vector<double> y_;
-    Vector new_x_, new_z_, new_u_; // what is tried; an offered x stays where it is
-    std::vector<double> new_y_;
+    const Zeros zeros_;
+    std::vector<double> x_, y_; // the best
+    Vector z_, u_;
+    std::vector<double> new_x_, new_y_; // what is tried
+    Vector new_z_, new_u_;
     Values best_{infinity, -infinity, infinity, infinity};
     Luck primal_luck_, dual_luck_;
     Certificate certificate_;
 };
 
-void Certifier::Points::offer(Reals x, std::vector<double> y, double good_enough) {
+void Certifier::Points::offer(Pair &&pair, double good_enough) {
+    new_x_ = std::move(pair.x);
+    new_y_ = std::move(pair.y);
     new_z_.resize(at(problem_.rows()));
-    predict(problem_, x, new_z_, team_);
-    if (problem_.intercept() == Intercept::free) x = take_intercept(x);
-    new_y_ = std::move(y);
+    predict(problem_, new_x_, new_z_, team_);
+    if (problem_.intercept() == Intercept::free) take_intercept();
     make_feasible();
     const bool is_first = y_.empty();
     const bool one_by_one = problem_.needs_radius() && !is_first; // the radius follows x, and D the radius
-    bool is_better = settle(&x, !one_by_one);
-    if (one_by_one) is_better = settle(nullptr, true) || is_better;
+    bool is_better = settle(true, !one_by_one);
+    if (one_by_one) is_better = settle(false, true) || is_better;
     set_certificate();
     if (!is_better || certificate_.relative_gap <= good_enough) return;
     // where a run starts nothing is implied that would last
-    const auto is_zero = [](Reals v) { return std::all_of(v.begin(), v.end(), [](double e) { return e == 0; }); };
-    if (is_first && problem_.strong_convexity() > 0 && is_zero(x_) && is_zero(y_)) return;
+    if (is_first && problem_.strong_convexity() > 0 && x_.empty() && u_.empty()) return;
     // an implied point ends one part of the gap and may make the other larger
     const bool primal = best_.coordinates > best_.rows;
     if (primal && problem_.strong_convexity() == 0) return;
@@ -216,19 +243,16 @@ void Certifier::Points::offer(Reals x, std::vector<double> y, double good_enough
     set_certificate();
 }
 
-/// Keeps what is better than the best so far, of the point x with new_z_ and of new_y_ with new_u_. The first points are kept whatever
+/// Keeps what is better than the best so far, of new_x_ with new_z_ and of new_y_ with new_u_. The first points are kept whatever
 /// they are; NaN never wins.
-bool Certifier::Points::settle(const Reals *x, bool new_dual) {
+bool Certifier::Points::settle(bool new_primal, bool new_dual) {
     const bool first = y_.empty();
-    const Values values = evaluate(x ? *x : Reals(x_), x ? new_z_ : z_, new_dual ? new_y_ : y_, new_dual ? new_u_ : u_);
-    const bool primal_wins = x && (first || values.primal < best_.primal);
+    const Reals x = new_primal ? Reals(new_x_) : whole(x_), z = new_primal ? new_z_ : z_;
+    const Values values = evaluate(x, z, new_dual ? new_y_ : y_, whole(new_dual ? new_u_ : u_));
+    const bool primal_wins = new_primal && (first || values.primal < best_.primal);
     const bool dual_wins = new_dual && (first || values.dual > best_.dual);
     if (primal_wins) {
-        if (x->data() == new_x_.data()) {
-            std::swap(x_, new_x_);
-        } else {
-            std::copy(x->begin(), x->end(), x_.begin());
-        }
+        if (!(first && is_zero(new_x_))) std::swap(x_, new_x_);
         std::swap(z_, new_z_);
     }
     if (dual_wins) {
@@ -236,8 +260,8 @@ bool Certifier::Points::settle(const Reals *x, bool new_dual) {
         std::swap(u_, new_u_);
     }
     if (!primal_wins && !dual_wins) return false;
-    const bool all_win = primal_wins == (x != nullptr) && dual_wins == new_dual;
-    best_ = all_win ? values : evaluate(x_, z_, y_, u_);
+    const bool all_win = primal_wins == new_primal && dual_wins == new_dual;
+    best_ = all_win ? values : evaluate(whole(x_), z_, y_, whole(u_));
     if (std::isnan(best_.primal)) best_.primal = infinity;
     if (std::isnan(best_.dual)) best_.dual = -infinity;
     return true;
@@ -276,35 +300,33 @@ void Certifier::Points::set_certificate() {
     each_regularizer(problem_, [&](std::size_t j, const auto &g) {
         const Interval domain = g.conjugate_domain();
         if (domain.lower == 0 || domain.upper == 0) {
-            certificate_.radius = std::min(certificate_.radius, radius_of(x_[j]));
+            certificate_.radius = std::min(certificate_.radius, radius_of(x()[j]));
         }
     });
 }
 
-/// x with the best intercept, new_z_ moved along.
-Certifier::Points::Reals Certifier::Points::take_intercept(Reals x) {
-    const double shift = best_shift(problem_, new_z_, team_), before = primal_value(x, new_z_);
-    if (x.data() != new_x_.data()) new_x_.assign(x.begin(), x.end());
+/// Gives new_x_ the best intercept and moves new_z_ along.
+void Certifier::Points::take_intercept() {
+    const double shift = best_shift(problem_, new_z_, team_), before = primal_value(new_x_, new_z_);
     const double intercept = new_x_.back();
     new_x_.back() += shift;
     each_row(problem_, team_, [&](std::size_t i, const auto &, double, double) { new_z_[i] += shift; });
-    if (primal_value(new_x_, new_z_) <= before) return new_x_;
+    if (primal_value(new_x_, new_z_) <= before) return;
     new_x_.back() = intercept;
     predict(problem_, new_x_, new_z_, team_); // rare; taking the shift away again would not be exact
-    return new_x_;
 }
 
 /// x_j = argmax -u_j x - g_j(x)
 bool Certifier::Points::try_implied_primal() {
-    new_x_.assign(x_.begin(), x_.end());
+    new_x_.assign(x().begin(), x().end());
+    const Reals u = whole(u_);
     each_regularizer(problem_, [&](std::size_t j, const auto &g) {
-        if (g.strong_convexity() > 0) new_x_[j] = g.maximizer(-u_[j]);
+        if (g.strong_convexity() > 0) new_x_[j] = g.maximizer(-u[j]);
     });
     new_z_.resize(z_.size());
     predict(problem_, new_x_, new_z_, team_);
-    Reals x = new_x_;
-    if (problem_.intercept() == Intercept::free) x = take_intercept(x);
-    return settle(&x, false);
+    if (problem_.intercept() == Intercept::free) take_intercept();
+    return settle(true, false);
 }
 
 /// y_i = phi'(z_i)
@@ -314,7 +336,7 @@ bool Certifier::Points::try_implied_dual() {
              [&](std::size_t i, const auto &loss, double b, double) { new_y_[i] = loss.derivative(z_[i], b); });
     if (new_y_ == y_) return false;
     make_feasible();
-    return settle(nullptr, true);
+    return settle(false, true);
 }
 
 // Clip, balance the free coordinates, then scale towards 0, which every loss allows, until u lies in the domain of g*. Where
@@ -323,16 +345,19 @@ void Certifier::Points::make_feasible() {
     each_row(problem_, team_,
              [&](std::size_t i, const auto &loss, double b, double) { new_y_[i] = loss.domain(b).clip(new_y_[i]); });
     balance_dual(problem_, new_y_, team_);
-    new_u_.resize(at(problem_.dimension()));
-    combine(problem_, new_y_, new_u_, team_);
+    if (!(new_u_.empty() && is_zero(new_y_))) {
+        new_u_.resize(at(problem_.dimension()));
+        combine(problem_, new_y_, new_u_, team_);
+    }
     if (problem_.is_strongly_convex()) return; // u may be anything
     double limit = 2;
     bool has_interval = false;
+    const Reals u = whole(new_u_);
     each_regularizer(problem_, [&](std::size_t j, const auto &g) {
         const Interval domain = g.conjugate_domain();
         if (domain.lower == -infinity && domain.upper == infinity) return;
         has_interval = has_interval || domain.upper > 0 || domain.lower < 0;
-        limit = feasible_scale(domain, -new_u_[j], limit);
+        limit = feasible_scale(domain, -u[j], limit);
     });
     if (!has_interval) return;
     const double best = best_scale(limit * (1 - 4e-16)); // the product s u_j may round up
@@ -392,14 +417,15 @@ double Certifier::Points::dual_value(double scale) {
         sum_of_rows<1>(problem_, team_, [&](std::size_t i, const auto &loss, double b, double weight, auto &terms) {
             terms[0] += weight * loss.conjugate(scale * new_y_[i], b);
         });
+    const Reals x = whole(x_), u = whole(new_u_);
     const auto support = sum_of_coordinates<1>(problem_, team_, [&](std::size_t j, const auto &g, auto &terms) {
-        terms[0] += conjugate_within(g, -scale * new_u_[j], x_[j]);
+        terms[0] += conjugate_within(g, -scale * u[j], x[j]);
     });
     return -losses[0] / static_cast<double>(problem_.rows()) - support[0];
 }
 
 bool Certifier::Points::has_no_minimizer() const {
-    if (!problem_.needs_radius()) return false;
+    if (!problem_.needs_radius() || x_.empty()) return false;
     Vector direction(x_.size(), 0.0), moved(at(problem_.rows()));
     bool moves = false;
     each_regularizer(problem_, [&](std::size_t j, const auto &g) {
@@ -418,20 +444,35 @@ bool Certifier::Points::has_no_minimizer() const {
     return falls;
 }
 
+/// Large pages for x: it is read in random order.
+Certifier::Pair Certifier::Points::room() {
+    const std::size_t dimension = at(problem_.dimension());
+    if (new_x_.capacity() < dimension) {
+        new_x_.reserve(dimension);
+        advise_huge_pages(new_x_.data(), dimension * sizeof(double));
+    }
+    return {std::move(new_x_), std::move(new_y_)};
+}
+
+Certifier::Pair Certifier::Points::take() {
+    if (x_.empty()) x_.resize(at(problem_.dimension()));
+    return {std::move(x_), std::move(y_)};
+}
+
 Certifier::Certifier(const Problem &problem, int threads) : points_(std::make_unique<Points>(problem, threads)) {}
 Certifier::~Certifier() = default;
 
 const Certificate &Certifier::offer(std::span<const double> x, std::span<const double> y, double good_enough) {
-    return offer(x, std::vector<double>(y.begin(), y.end()), good_enough);
+    return offer({{x.begin(), x.end()}, {y.begin(), y.end()}}, good_enough);
 }
 
-const Certificate &Certifier::offer(std::span<const double> x, std::vector<double> &&y, double good_enough) {
-    points_->offer(x, std::move(y), good_enough);
+const Certificate &Certifier::offer(Pair &&pair, double good_enough) {
+    points_->offer(std::move(pair), good_enough);
     return points_->certificate();
 }
 
-std::vector<double> Certifier::room() noexcept { return points_->room(); }
-std::vector<double> Certifier::take_y() noexcept { return points_->take_y(); }
+Certifier::Pair Certifier::room() { return points_->room(); }
+Certifier::Pair Certifier::take() { return points_->take(); }
 
 const Certificate &Certifier::certificate() const noexcept { return points_->certificate(); }
 std::span<const double> Certifier::x() const noexcept { return points_->x(); }

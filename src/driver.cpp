@@ -1,6 +1,7 @@
 #include "driver.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -78,15 +79,28 @@ std::int64_t count_nonzeros(std::span<const double> x) {
     return static_cast<std::int64_t>(x.size()) - std::count(x.begin(), x.end(), 0.0);
 }
 
-bool is_finite(const std::vector<double> &values) {
-    return std::all_of(values.begin(), values.end(), [](double v) { return std::isfinite(v); });
+/// The largest magnitude; infinity where a number is not finite. Eight at a time, so that they do not wait for one another.
+double largest_magnitude(std::span<const double> values) {
+    constexpr std::size_t lanes = 8;
+    std::array<double, lanes> most{}, nothing{}; // v - v is 0, or NaN where v is not finite
+    const auto look = [&](double v, std::size_t lane) {
+        most[lane] = std::fabs(v) > most[lane] ? std::fabs(v) : most[lane];
+        nothing[lane] += v - v;
+    };
+    std::size_t k = 0;
+    for (; k + lanes <= values.size(); k += lanes) {
+        for (std::size_t lane = 0; lane < lanes; ++lane) look(values[k + lane], lane);
+    }
+    for (; k < values.size(); ++k) look(values[k], 0);
+    const bool are_finite = std::all_of(nothing.begin(), nothing.end(), [](double v) { return v == 0; });
+    return are_finite ? *std::max_element(most.begin(), most.end()) : infinity;
 }
 
-/// Far beyond the best point so far: step sizes that diverge get there long before they overflow.
-bool is_diverging(const std::vector<double> &x, std::span<const double> best) {
-    const auto size = [](double most, double v) { return std::max(most, std::fabs(v)); };
-    return std::accumulate(x.begin(), x.end(), 0.0, size) >
-           1e12 * (1 + std::accumulate(best.begin(), best.end(), 0.0, size));
+/// Finite, and not far beyond the best point so far: step sizes that diverge get there long before they overflow.
+bool is_usable(const Certifier::Pair &pair, const Certifier &best) {
+    const double size = largest_magnitude(pair.x);
+    if (size == infinity || largest_magnitude(pair.y) == infinity) return false;
+    return size <= 1e12 || best.y().empty() || size <= 1e12 * (1 + largest_magnitude(best.x()));
 }
 
 bool is_breakdown(StopReason reason) {
@@ -128,10 +142,10 @@ void Driver::record(double passes, double omega) {
 
 void Driver::certify(Method &method) {
     const double start = clock_.seconds();
-    std::vector<double> y = certifier_.room();
-    method.point(x_, y);
-    usable_ = is_finite(x_) && is_finite(y) && (trace_.empty() || !is_diverging(x_, certifier_.x()));
-    if (usable_) certifier_.offer(x_, std::move(y), stopping_.tolerance);
+    Certifier::Pair pair = certifier_.room();
+    method.point(pair.x, pair.y);
+    usable_ = is_usable(pair, certifier_);
+    if (usable_) certifier_.offer(std::move(pair), stopping_.tolerance);
     const double guess = method.estimated_gap();
     if (0 < guess && guess < infinity) guess_error_ = std::max(certifier_.certificate().gap / guess, 0.2);
     outcome_.passes = passes_before_ + method.passes();

@@ -64,7 +64,6 @@ class Driver {
     bool usable_ = true;
     std::vector<double> start_x_, start_y_; // empty: none
     double guess_error_ = 0.5;              // gap over the method's own guess of it, at the last certificate
-    std::vector<double> x_;
 };
 
 } // namespace spdc

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -12,22 +13,30 @@
 
 namespace spdc {
 
+constexpr std::size_t huge_page = std::size_t{1} << 21;
+
+/// Asks for large pages where whole ones fit: a wish; without it everything works, slower.
+inline void advise_huge_pages([[maybe_unused]] void *memory, [[maybe_unused]] std::size_t bytes) noexcept {
+#ifdef __linux__
+    const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + huge_page - 1) / huge_page * huge_page;
+    const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / huge_page * huge_page;
+    if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_HUGEPAGE);
+#endif
+}
+
 template <class T> struct HugePageAllocator {
     using value_type = T;
-    static constexpr std::size_t page = std::size_t{1} << 21;
 
     HugePageAllocator() = default;
     template <class U> HugePageAllocator(const HugePageAllocator<U> &) noexcept {} // NOLINT: allocators convert
 
     T *allocate(std::size_t count) {
         const std::size_t bytes = count * sizeof(T);
-        const bool large = bytes >= page;
-        const std::size_t alignment = large ? page : std::max(alignof(T), alignof(std::max_align_t));
-        void *memory = std::aligned_alloc(alignment, (bytes / alignment + 1) * alignment);
+        const std::size_t alignment = bytes >= huge_page ? huge_page : std::max(alignof(T), alignof(std::max_align_t));
+        const std::size_t whole = (bytes / alignment + 1) * alignment;
+        void *const memory = std::aligned_alloc(alignment, whole);
         if (!memory) throw std::bad_alloc();
-#ifdef __linux__
-        if (large) madvise(memory, bytes, MADV_HUGEPAGE); // a wish; without it everything works, slower
-#endif
+        advise_huge_pages(memory, bytes >= huge_page ? whole : 0);
         return static_cast<T *>(memory);
     }
     void deallocate(T *memory, std::size_t) noexcept { std::free(memory); }

@@ -45,13 +45,12 @@ std::map<std::string, double> class_weights(const Dataset &data, const ProblemOp
     return weights;
 }
 
-void take_weights(Model &model, const Result &result) {
+/// visit(j, weights) for the features that have a weight other than 0.
+template <class Visit> void each_used_feature(const Result &result, Visit &&visit) {
+    const auto outputs = at(result.outputs);
     for (std::int64_t j = 0; j < result.features; ++j) {
-        const auto begin = result.weights.begin() + j * result.outputs;
-        const auto end = begin + result.outputs;
-        if (std::all_of(begin, end, [](double v) { return v == 0; })) continue;
-        model.index.push_back(j);
-        model.values.insert(model.values.end(), begin, end);
+        const std::span<const double> weights(result.weights.data() + at(j) * outputs, outputs);
+        if (std::any_of(weights.begin(), weights.end(), [](double v) { return v != 0; })) visit(j, weights);
     }
 }
 
@@ -107,8 +106,14 @@ Certificate Model::worst() const {
     return whole.worst();
 }
 
-Model make_model(const Dataset &data, const ProblemOptions &options, const Problem &problem, const Result &result,
-                 double tolerance) {
+std::int64_t used_features(const Result &result) {
+    std::int64_t count = 0;
+    each_used_feature(result, [&](std::int64_t, std::span<const double>) { ++count; });
+    return count;
+}
+
+Model describe_model(const Dataset &data, const ProblemOptions &options, const Problem &problem, const Result &result,
+                     double tolerance) {
     Model model;
     model.loss = problem.loss();
     model.labels.assign(problem.label_names().begin(), problem.label_names().end());
@@ -131,7 +136,19 @@ Model make_model(const Dataset &data, const ProblemOptions &options, const Probl
     model.solver = result.solver;
     model.stop_reason = to_string(result.stop_reason);
     model.tolerance = tolerance;
-    take_weights(model, result);
+    return model;
+}
+
+Model make_model(const Dataset &data, const ProblemOptions &options, const Problem &problem, const Result &result,
+                 double tolerance) {
+    Model model = describe_model(data, options, problem, result, tolerance);
+    const std::size_t count = at(used_features(result));
+    model.index.reserve(count);
+    model.values.reserve(count * at(result.outputs));
+    each_used_feature(result, [&](std::int64_t j, std::span<const double> weights) {
+        model.index.push_back(j);
+        model.values.insert(model.values.end(), weights.begin(), weights.end());
+    });
     return model;
 }
 

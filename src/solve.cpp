@@ -78,22 +78,26 @@ class SharedObservers {
 void store(const Problem &problem, Certifier &certifier, std::int64_t k, Result &result) {
     const auto outputs = static_cast<std::size_t>(result.outputs);
     const auto column = static_cast<std::size_t>(k);
-    const auto features = static_cast<std::size_t>(problem.features());
-    const auto x = certifier.x();
-    for (std::size_t j = 0; j < features; ++j) result.weights[j * outputs + column] = x[j];
-    if (problem.has_intercept()) result.intercepts[column] = x[features];
     const auto kept = problem.kept_rows();
-    std::vector<double> y = certifier.take_y();
-    if (outputs == 1 && kept.empty()) {
-        result.dual = std::move(y);
-        y.clear();
+    result.certificates[column] = certifier.certificate();
+    auto [x, y] = certifier.take();
+    if (problem.has_intercept()) {
+        result.intercepts[column] = x.back();
+        x.pop_back();
     }
-    result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs); // of several outputs it has been done
+    if (outputs == 1) result.weights = std::move(x);
+    if (outputs == 1 && kept.empty()) result.dual = std::move(y);
+    // of several outputs these have their size
+    result.weights.resize(static_cast<std::size_t>(problem.features()) * outputs);
+    result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs);
+    if (outputs > 1) {
+        for (std::size_t j = 0; j < x.size(); ++j) result.weights[j * outputs + column] = x[j];
+    }
+    if (outputs == 1 && kept.empty()) return;
     for (std::size_t i = 0; i < y.size(); ++i) {
         const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
         result.dual[row * outputs + column] = y[i];
     }
-    result.certificates[column] = certifier.certificate();
 }
 
 std::string advice(StopReason reason, const Problem &problem) {
@@ -273,9 +277,11 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     result.features = problem.features();
     result.outputs = problem.outputs();
     const auto outputs = static_cast<std::size_t>(problem.outputs());
-    result.weights.resize(static_cast<std::size_t>(problem.features()) * outputs);
     result.intercepts.resize(problem.has_intercept() ? outputs : 0);
-    if (outputs > 1) result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs);
+    if (outputs > 1) {
+        result.weights.resize(static_cast<std::size_t>(problem.features()) * outputs);
+        result.dual.resize(static_cast<std::size_t>(problem.data_rows()) * outputs);
+    }
     result.certificates.resize(outputs);
 
     const std::vector<OutputRun> runs = run_outputs(presolved, candidates, stopping, context, clock, result);

@@ -34,16 +34,19 @@ class Certifier {
     /// point that y implies or the dual point that x implies, whichever ends the larger part of the gap, less and less often where
     /// that does not help.
     const Certificate &offer(std::span<const double> x, std::span<const double> y, double good_enough);
-    /// The same for a y that need not be kept, at best in memory that room() gave: nothing is copied.
-    const Certificate &offer(std::span<const double> x, std::vector<double> &&y, double good_enough);
-    /// Memory of an earlier dual point, whatever is in it.
-    std::vector<double> room() noexcept;
+    /// The same for a pair that need not be kept, at best in memory that room() gave: nothing is copied.
+    struct Pair {
+        std::vector<double> x, y;
+    };
+    const Certificate &offer(Pair &&pair, double good_enough);
+    /// Memory of an earlier pair, whatever is in it.
+    Pair room();
 
     const Certificate &certificate() const noexcept;
     std::span<const double> x() const noexcept;
     std::span<const double> y() const noexcept;
-    /// y() by value, at the end: there is none left.
-    std::vector<double> take_y() noexcept;
+    /// x() and y() by value, at the end: there are none left.
+    Pair take();
     /// Predictions at x().
     std::span<const double> predictions() const noexcept;
 

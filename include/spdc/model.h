@@ -43,9 +43,15 @@ struct Model {
     Certificate worst() const;
 };
 
+/// How many features have a weight other than 0.
+std::int64_t used_features(const Result &result);
+
 /// The model of a solved problem. `data` and `options` are what the problem was built from.
 Model make_model(const Dataset &data, const ProblemOptions &options, const Problem &problem, const Result &result,
                  double tolerance);
+/// The same without the weights, which take memory.
+Model describe_model(const Dataset &data, const ProblemOptions &options, const Problem &problem, const Result &result,
+                     double tolerance);
 
 /// rows x outputs predictions a'x + intercept. Features beyond the model's have no weight; features the data lack are zero.
 std::vector<double> scores(const Model &model, const AnyMatrix &matrix);

@@ -188,7 +188,6 @@ template <class L, class Values> class FastMethod final : public Method {
     std::vector<std::int32_t> active_, visiting_; // active rows in order; blocks of them in this sweep's order
     std::vector<std::uint8_t> dropped_;
     std::size_t next_ = 0;
-    double visited_since_full_ = 0;
     double moved_ = 0, young_ = 0, estimated_gap_ = infinity, last_gap_ = 0;
     std::int64_t visits_ = 0, touched_ = 0;
 };
@@ -248,8 +247,8 @@ void FastMethod<L, Values>::start(std::span<const double> x, std::span<const dou
 }
 
 template <class L, class Values> void FastMethod<L, Values>::set_steps() {
-    const FastSteps steps = fast_steps(rule_->omega(), gamma_, R_, lambda_, static_cast<double>(n_),
-                                       std::max(1.0, static_cast<double>(active_.size())));
+    const FastSteps steps = fast_steps(rule_->omega(), rule_->product(loss_.gamma()), gamma_, R_, lambda_,
+                                       static_cast<double>(n_), std::max(1.0, static_cast<double>(active_.size())));
     tau_ = steps.tau;
     rho_ = steps.rho;
     extrapolate_ = steps.extrapolate;
@@ -285,16 +284,9 @@ template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
     bool change = rule_->next(moved_);
     if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
-        const double width = shrink_.most - shrink_.least;
-        visited_since_full_ += static_cast<double>(visiting_.size()) / static_cast<double>(n_);
-        if (was_full) shrink_.width_at_full = width;
-        if (!was_full && (visited_since_full_ >= 10 || width < 0.3 * shrink_.width_at_full)) {
-            activate_all();
-        } else {
-            std::erase_if(active_, [&](std::int32_t i) { return dropped_[at(i)] != 0; });
-            shrink_.end_sweep();
-        }
-        if (active_.empty()) activate_all();
+        std::erase_if(active_, [&](std::int32_t i) { return dropped_[at(i)] != 0; });
+        const double passes = static_cast<double>(visiting_.size()) / static_cast<double>(n_);
+        if (shrink_.end_sweep(was_full, passes) || active_.empty()) activate_all();
         change = true;
     }
     if (change) set_steps();
@@ -304,8 +296,6 @@ template <class L, class Values> void FastMethod<L, Values>::activate_all() {
     active_.resize(at(n_));
     std::iota(active_.begin(), active_.end(), 0);
     std::fill(dropped_.begin(), dropped_.end(), 0);
-    shrink_.forget();
-    visited_since_full_ = 0;
 }
 
 template <class L, class Values>

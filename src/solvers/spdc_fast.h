@@ -63,8 +63,12 @@ class OmegaRule {
     OmegaRule(double largest, std::optional<double> fixed) : largest_(std::max(1.0, largest)) {
         adapts_ = !fixed && largest >= 4;
         omega_ = fixed ? *fixed : (adapts_ ? largest / 2 : std::min(1.0, largest));
+        is_sdca_ = omega_ >= largest;
     }
     double omega() const { return omega_; }
+    /// tau sigma_i |a_i|^2. One is proved for independent draws; with a kinked loss and rows in permuted order, the duals of a few
+    /// rows may circle for hundreds of sweeps. Where omega adapts, a move of it ends that. At Omega the step is SDCA's, of product 1.
+    double product(double loss_gamma) const { return loss_gamma > 0 || adapts_ || is_sdca_ ? 1 : 0.9; }
     /// After a sweep with sum of squared moves `moved`; true when omega changed.
     bool next(double moved) {
         if (!adapts_) return false;
@@ -97,7 +101,7 @@ class OmegaRule {
     }
 
     double largest_, omega_;
-    bool adapts_;
+    bool adapts_, is_sdca_;
     std::vector<double> log_moved_;
 };
 
@@ -107,13 +111,18 @@ struct Shrinking {
     double upper = infinity, lower = -infinity; // drop rows beyond these
     double most = -infinity, least = infinity;  // seen in this sweep
     double width_at_full = infinity;            // most - least at the last sweep over all rows
+    double since_full = 0;                      // passes since then
 
     void start_sweep() { most = -infinity, least = infinity; }
-    void end_sweep() {
+    /// Whether rows left out are to be looked at again: after a sweep of `passes` passes, over all rows or not. The sweep over all
+    /// that follows keeps these bounds, so that most of them are left out again at once.
+    bool end_sweep(bool was_full, double passes) {
         upper = most > 0 ? 2 * most : infinity;
         lower = least < 0 ? 2 * least : -infinity;
+        if (was_full) width_at_full = most - least;
+        since_full = was_full ? 0 : since_full + passes;
+        return !was_full && (since_full >= 10 || most - least < 0.15 * width_at_full);
     }
-    void forget() { upper = infinity, lower = -infinity; }
 
     /// Whether a row may be left out; if not, its projected gradient counts.
     template <class L>
@@ -204,10 +213,11 @@ struct FastSteps {
     double tau = 0, rho = 1, extrapolate = 0, sigma_scale = 0; // sigma_i = sigma_scale / |a_i|^2
 };
 
-inline FastSteps fast_steps(double omega, double gamma, double R, double lambda, double n, double live) {
+inline FastSteps fast_steps(double omega, double product, double gamma, double R, double lambda, double n,
+                            double live) {
     const double tau = omega * std::sqrt(gamma / (lambda * n)) / R;
     FastSteps steps;
-    steps.sigma_scale = 1 / tau; // all of n/N goes to tau: 1/(lambda tau) and N/(gamma sigma) stay in balance
+    steps.sigma_scale = product / tau; // all of n/N goes to tau: 1/(lambda tau) and N/(gamma sigma) stay in balance
     steps.tau = tau * n / live;
     steps.rho = 1 / (1 + lambda * steps.tau);
     steps.extrapolate = (live + 1) / n; // theta = 1

@@ -174,7 +174,7 @@ template <class L> class OwnersMethod final : public Method {
     std::atomic<std::int64_t> next_gram_ = 0;
     bool regroups_ = false, measures_gap_ = false;
     std::int64_t visits_at_start_ = 0, visits_at_gap_ = 0; // of the sweep, of the last estimate
-    double visited_since_full_ = 0, estimated_gap_ = infinity, last_gap_ = 0;
+    double estimated_gap_ = infinity, last_gap_ = 0;
 };
 
 /// Threads among which V owners can be shared evenly.
@@ -261,8 +261,8 @@ template <class L> void OwnersMethod<L>::start_duals() {
 }
 
 template <class L> void OwnersMethod<L>::set_steps() {
-    static_cast<FastSteps &>(steps_) = fast_steps(rule_->omega(), gamma_, R_, lambda_, static_cast<double>(n_),
-                                                  std::max(1.0, static_cast<double>(live_)));
+    static_cast<FastSteps &>(steps_) = fast_steps(rule_->omega(), rule_->product(loss_.gamma()), gamma_, R_, lambda_,
+                                                  static_cast<double>(n_), std::max(1.0, static_cast<double>(live_)));
     steps_.tabulate();
 }
 
@@ -280,8 +280,6 @@ template <class L> void OwnersMethod<L>::activate_all() {
     }
     std::fill(dropped_.begin(), dropped_.end(), 0);
     full_ = live_;
-    shrinking_.forget();
-    visited_since_full_ = 0;
 }
 
 template <class L> void OwnersMethod<L>::start_sweep() {
@@ -325,13 +323,8 @@ template <class L> void OwnersMethod<L>::end_sweep() {
 
 template <class L> void OwnersMethod<L>::shrink() {
     const bool was_full = live_ == full_;
-    const double width = shrinking_.most - shrinking_.least;
-    visited_since_full_ += static_cast<double>(walk_.visits - visits_at_start_) / static_cast<double>(n_);
-    if (was_full) shrinking_.width_at_full = width;
-    if (!was_full && (visited_since_full_ >= 10 || width < 0.3 * shrinking_.width_at_full)) {
-        activate_all();
-        return;
-    }
+    const double passes = static_cast<double>(walk_.visits - visits_at_start_) / static_cast<double>(n_);
+    if (shrinking_.end_sweep(was_full, passes)) return activate_all();
     live_ = 0;
     for (std::int64_t batch = 0; batch < batches_->count(); ++batch) {
         std::uint64_t &live = batches_->live[at(batch)];
@@ -342,7 +335,6 @@ template <class L> void OwnersMethod<L>::shrink() {
         }
         live_ += std::popcount(live);
     }
-    shrinking_.end_sweep();
     if (live_ == 0) {
         activate_all();
     } else if (2 * live_ < static_cast<std::int64_t>(batches_->places.size())) {
