@@ -444,13 +444,9 @@ bool Certifier::Points::has_no_minimizer() const {
     return falls;
 }
 
-/// Large pages for x: it is read in random order.
 Certifier::Pair Certifier::Points::room() {
-    const std::size_t dimension = at(problem_.dimension());
-    if (new_x_.capacity() < dimension) {
-        new_x_.reserve(dimension);
-        advise_huge_pages(new_x_.data(), dimension * sizeof(double));
-    }
+    reserve_huge_pages(new_x_, at(problem_.dimension()));
+    reserve_huge_pages(new_y_, at(problem_.rows()));
     return {std::move(new_x_), std::move(new_y_)};
 }
 

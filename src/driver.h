@@ -63,7 +63,7 @@ class Driver {
     double passes_before_ = 0; // by earlier methods
     bool usable_ = true;
     std::vector<double> start_x_, start_y_; // empty: none
-    double guess_error_ = 0.5;              // gap over the method's own guess of it, at the last certificate
+    double guess_error_ = 1;                // gap over the method's own guess of it, at the last certificate
 };
 
 } // namespace spdc

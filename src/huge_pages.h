@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <new>
+#include <vector>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -50,5 +51,12 @@ template <class T> struct UnfilledHugePageAllocator : HugePageAllocator<T> {
     template <class U> UnfilledHugePageAllocator(const UnfilledHugePageAllocator<U> &) noexcept {} // NOLINT: as above
     template <class U> void construct(U *place) noexcept { ::new (static_cast<void *>(place)) U; }
 };
+
+/// Room for so many numbers in a plain vector, of large pages.
+template <class T> void reserve_huge_pages(std::vector<T> &numbers, std::size_t count) {
+    if (numbers.capacity() >= count) return;
+    numbers.reserve(count);
+    advise_huge_pages(numbers.data(), count * sizeof(T));
+}
 
 } // namespace spdc

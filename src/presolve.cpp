@@ -124,11 +124,13 @@ struct Rows {
     std::vector<std::int32_t> first, of; // first row of a group; group of a row
 };
 
-template <class Part, class Matrix, class Key> Rows group_rows(const Matrix &matrix, const Key &target) {
+/// Of the first `count` rows.
+template <class Part, class Matrix, class Key>
+Rows group_rows(const Matrix &matrix, const Key &target, std::int64_t count) {
     Rows rows;
-    Groups groups(at(Part::slots(matrix.rows())));
-    rows.of.reserve(at(Part::slots(matrix.rows())));
-    for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+    Groups groups(at(Part::slots(count)));
+    rows.of.reserve(at(Part::slots(count)));
+    for (std::int64_t i = 0; i < count; ++i) {
         if (!Part::has(i)) continue;
         const auto row = matrix.row(i);
         const double b = target(i);
@@ -333,10 +335,13 @@ template <class Matrix> Rows find_rows(const Problem &problem, const Matrix &mat
     };
     if (must_pay) {
         if (n <= 20 * matrix.cols()) return {};
-        const Rows sample = group_rows<Sample>(matrix, target);
+        // as many twins as it takes would show in the first quarter of the sample, too
+        const Rows quarter = group_rows<Sample>(matrix, target, n / 4);
+        if (quarter.of.size() >= 2000 && quarter.first.size() == quarter.of.size()) return {};
+        const Rows sample = group_rows<Sample>(matrix, target, n);
         if (!is_promising(sample.of.size(), sample.first.size())) return {};
     }
-    Rows rows = group_rows<Everything>(matrix, target);
+    Rows rows = group_rows<Everything>(matrix, target, n);
     const auto left = static_cast<std::int64_t>(rows.first.size());
     if (left == n) return {};
     if (!must_pay) return rows;
@@ -350,9 +355,14 @@ template <class Matrix> Rows find_rows(const Problem &problem, const Matrix &mat
 /// Whether all penalties are l2: then columns may be merged, not only left out.
 bool merges_columns(const Problem &problem) { return std::holds_alternative<L2>(problem.regularizer().variant()); }
 
-template <class Matrix>
-bool columns_may_pay(const Problem &problem, const Matrix &matrix, std::span<const std::int32_t> rows) {
-    if (!merges_columns(problem) || matrix.cols() <= matrix.rows() || predicted_passes(problem) < 25) return false;
+/// Whether a look at the columns is worth its time, that of some twelve passes. Where rows have one value, merged columns take that
+/// from them, and little is gained.
+bool columns_may_pay(const Problem &problem) {
+    if (!merges_columns(problem) || problem.features() <= problem.rows()) return false;
+    return passes_on_text(problem) >= (problem.row_values().empty() ? 25 : 150);
+}
+
+template <class Matrix> bool columns_look_promising(const Matrix &matrix, std::span<const std::int32_t> rows) {
     const auto sample = describe_columns<Sample>(matrix, rows);
     const Columns groups = group_columns(sample, {}, true, {});
     return is_promising(groups.filled, groups.first.size());
@@ -364,7 +374,7 @@ std::optional<AnyMatrix> reduce_columns(const Problem &problem, const Matrix &ma
                                         std::span<const std::int32_t> rows, bool must_pay, Columns &groups,
                                         std::vector<double> &share) {
     using Value = typename Matrix::value_type;
-    if (must_pay && !columns_may_pay(problem, matrix, rows)) return std::nullopt;
+    if (must_pay && !columns_look_promising(matrix, rows)) return std::nullopt;
     const ColumnList<Value> columns = describe_columns<Everything>(matrix, rows);
     std::vector<double> norm;
     std::vector<bool> alone;
@@ -452,7 +462,8 @@ template <class Matrix> void Presolved::reduce(const Matrix &matrix, bool must_p
     const Rows rows = find_rows(original_, matrix, must_pay);
     first_row_ = rows.first;
     row_of_ = rows.of;
-    const bool fewer_rows = !row_of_.empty();
+    const bool fewer_rows = !row_of_.empty(), maybe_columns = !must_pay || columns_may_pay(original_);
+    if (!fewer_rows && !maybe_columns) return;
     if (!fewer_rows) {
         first_row_.resize(at(matrix.rows()));
         std::iota(first_row_.begin(), first_row_.end(), 0);
@@ -462,7 +473,8 @@ template <class Matrix> void Presolved::reduce(const Matrix &matrix, bool must_p
         }
     }
     Columns columns;
-    std::optional<AnyMatrix> smaller = reduce_columns(original_, matrix, first_row_, must_pay, columns, share_);
+    std::optional<AnyMatrix> smaller;
+    if (maybe_columns) smaller = reduce_columns(original_, matrix, first_row_, must_pay, columns, share_);
     if (smaller) column_of_ = std::move(columns.of);
     if (!smaller && !fewer_rows) return;
     if (!smaller)

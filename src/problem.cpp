@@ -1,5 +1,6 @@
 #include "spdc/problem.h"
 
+#include "huge_pages.h"
 #include "kernels.h"
 #include "products.h"
 #include "sum.h"
@@ -103,7 +104,9 @@ void Problem::find_labels(const Dataset &data, std::span<const double> targets) 
 }
 
 std::vector<double> Problem::encoded(std::span<const double> targets, std::int64_t output) const {
-    std::vector<double> codes(targets.begin(), targets.end());
+    std::vector<double> codes;
+    reserve_huge_pages(codes, targets.size());
+    codes.assign(targets.begin(), targets.end());
     if (loss_.task() == Task::classification) {
         const double positive = outputs_ == 1 ? labels_.back() : labels_[at(output)];
         for (double &code : codes) code = code == positive ? 1.0 : -1.0;

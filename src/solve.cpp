@@ -259,7 +259,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
     const Presolved presolved(problem, may_presolve ? context.presolve : Presolve::off);
     const std::vector<Choice> candidates =
-        is_auto ? choose(presolved.problem(), context.copy) : std::vector<Choice>{{solver, "asked for by name"}};
+        is_auto ? choose(presolved.problem(), context) : std::vector<Choice>{{solver, "asked for by name"}};
     if (!context.copy && copies_data(candidates.front().solver)) {
         fail(ErrorKind::unsupported, fmt::format("solver {} works on a copy of the data; without one take spdc_fast, "
                                                  "newton_cg or spdc, or leave the choice to auto",

@@ -7,9 +7,7 @@
 
 namespace spdc {
 
-namespace {
-
-/// 6 (1 + sqrt(kappa/n)/2): the passes that spdc_fast needs on text to a gap of 1e-6.
+/// 6 (1 + sqrt(kappa/n)/2)
 double passes_on_text(const Problem &problem) {
     const std::span<const double> norms = problem.squared_row_norms();
     double mean = 0;
@@ -18,6 +16,8 @@ double passes_on_text(const Problem &problem) {
     const double n = static_cast<double>(problem.rows());
     return 6 * (1 + 0.5 * std::sqrt(mean / (problem.strong_convexity() * n * gamma)));
 }
+
+namespace {
 
 /// What newton is likely to cost, in passes of spdc_fast over the data: some 12 iterations, each a pass that adds up products of
 /// pairs of entries and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.1 for a product or a step of the factor
@@ -36,15 +36,6 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
     return problem.dimension() <= largest || (problem.rows() <= largest && problem.free_coordinates().size() <= 500);
 }
 
-bool prefers_newton(const Problem &problem) {
-    if (!newton_takes(problem, 2000)) return false;
-    // a loss with kinks takes some hundred iterations, and spdc_fast about twice the passes that text needs
-    if (!is_smooth(problem.loss()) && passes_on_text(problem) < 40) return false;
-    return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
-}
-
-} // namespace
-
 /// Passes over the data that spdc_fast is likely to need to a gap of 1e-6: some times what text needs where the features are few. Where
 /// they are many, labels can be fitted, which is easy, and numbers only if there are very many.
 double predicted_passes(const Problem &problem) {
@@ -55,7 +46,20 @@ double predicted_passes(const Problem &problem) {
     return std::min(text, 60.0);
 }
 
-std::vector<Choice> choose(const Problem &problem, bool may_copy) {
+bool prefers_newton(const Problem &problem, const SolveContext &context) {
+    if (!newton_takes(problem, 2000)) return false;
+    // a loss with kinks takes some hundred iterations, which threads share, and spdc_fast, where they hardly help, about twice the
+    // passes that text needs
+    const bool has_threads = context.threads >= 4 && !context.same_bits && problem.nonzeros() >= 1000000;
+    const double worth = has_threads ? 20 : 40;
+    if (!is_smooth(problem.loss()) && passes_on_text(problem) < worth) return false;
+    return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
+}
+
+} // namespace
+
+std::vector<Choice> choose(const Problem &problem, const SolveContext &context) {
+    const bool may_copy = context.copy;
     const Choice newton{Newton{},
                         "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix",
                         newton_passes(problem)};
@@ -81,7 +85,7 @@ std::vector<Choice> choose(const Problem &problem, bool may_copy) {
         return {general};
     }
     const bool is_uniform = problem.penalty_factors().empty();
-    if (may_copy && prefers_newton(problem)) return {newton, is_uniform ? fast : general};
+    if (may_copy && prefers_newton(problem, context)) return {newton, is_uniform ? fast : general};
     // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
     if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * passes_on_text(problem), 100.0, 500.0);
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());

@@ -20,10 +20,10 @@ struct Choice {
 
     Choice after_breakdown() const { return {solver, reason, infinity}; }
 };
-/// may_copy: whether solvers that work on a copy of the data are allowed.
-std::vector<Choice> choose(const Problem &problem, bool may_copy);
-/// Passes that spdc_fast is likely to need to a relative gap of 1e-6.
-double predicted_passes(const Problem &problem);
+/// Solvers that suit the problem, what the context allows and its threads, best first.
+std::vector<Choice> choose(const Problem &problem, const SolveContext &context);
+/// Passes that spdc_fast needs on text to a relative gap of 1e-6, about.
+double passes_on_text(const Problem &problem);
 /// sdca for plain l2 penalties and permuted rows: a kernel of spdc_fast.
 std::unique_ptr<Method> make_fast_sdca(const Problem &problem, const Sdca &options, const SolveContext &context);
 

@@ -90,29 +90,38 @@ void RowBlocks::copy(const Problem &problem) {
         problem.matrix());
 }
 
-/// Eight rows are turned into columns beside each other first: in the panel they are 2 KB apart, which is one set of the cache.
+/// Eight rows are turned into columns beside each other first: in the panel they are 2 KB apart, which is one set of the cache. No
+/// branch on where an entry goes: one in the tail is written to a column too many of the panel, one in the panel to a place of
+/// the tail that the next entry takes.
 template <class Matrix> void RowBlocks::copy_block(const Matrix &matrix, bool has_intercept, std::size_t k) {
     constexpr std::size_t group = 8;
-    std::vector<double> columns(panel_ * group);
-    Tail tail;
-    tail.offsets.assign(block_rows_ + 1, 0);
     const std::size_t begin = k * block_rows_, count = std::min(block_rows_, rows_ - begin);
+    std::vector<double> columns((panel_ + 1) * group);
+    Tail tail;
+    tail.offsets.resize(block_rows_ + 1);
+    std::size_t last = 0;
     for (std::size_t first = 0; first < block_rows_; first += group) {
         std::fill(columns.begin(), columns.end(), 0.0);
+        if constexpr (requires { matrix.offsets(); }) { // first where rows begin, later their entries
+            if (first + 4 * group < count) __builtin_prefetch(&matrix.offsets()[at(row_at(begin + first + 4 * group))]);
+        }
         for (std::size_t i = first; i < std::min(first + group, count); ++i) {
             const auto row = matrix.row(row_at(begin + i));
-            if (i + 16 < count) matrix.row(row_at(begin + i + 16)).prefetch(0);
+            if (i + 2 * group < count) matrix.row(row_at(begin + i + 2 * group)).prefetch(0);
+            if (tail.values.size() < last + at(row.size()) + 1) {
+                tail.values.resize(2 * (last + at(row.size()) + 1));
+                tail.columns.resize(tail.values.size());
+            }
             for (std::int64_t q = 0; q < row.size(); ++q) {
                 const std::size_t place = at(place_[at(row.column(q))]);
-                if (place < panel_) {
-                    columns[place * group + i - first] = row.value(q);
-                } else if (row.value(q) != 0) { // dense data have zeros
-                    tail.columns.push_back(static_cast<std::uint16_t>(place - panel_));
-                    tail.values.push_back(row.value(q));
-                }
+                const double value = row.value(q);
+                columns[std::min(place, panel_) * group + i - first] = value;
+                tail.columns[last] = static_cast<std::uint16_t>(place - panel_);
+                tail.values[last] = value;
+                last += (place >= panel_) & (value != 0) ? 1 : 0; // dense data have zeros
             }
             if (has_intercept) columns[at(place_.back()) * group + i - first] = 1;
-            tail.offsets[i + 1] = static_cast<std::int32_t>(tail.columns.size());
+            tail.offsets[i + 1] = static_cast<std::int32_t>(last);
         }
         double *const panel = panel_values_.data() + k * block_rows_ * panel_ + first;
         for (std::size_t c = 0; c < panel_; ++c) {
@@ -120,7 +129,10 @@ template <class Matrix> void RowBlocks::copy_block(const Matrix &matrix, bool ha
         }
     }
     for (std::size_t i = count; i < block_rows_; ++i) tail.offsets[i + 1] = tail.offsets[i];
-    tails_[k] = {tail.offsets, {tail.columns.begin(), tail.columns.end()}, {tail.values.begin(), tail.values.end()}};
+    const auto end = static_cast<std::ptrdiff_t>(last);
+    tails_[k] = {std::move(tail.offsets),
+                 {tail.columns.begin(), tail.columns.begin() + end},
+                 {tail.values.begin(), tail.values.begin() + end}};
 }
 
 RowVector RowBlocks::targets(const Problem &problem) const {
