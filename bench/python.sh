@@ -3,4 +3,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [[ -x build/python-venv/bin/python ]] || ./run test python >&2
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 # the table is of one thread; BLAS would take all for its vectors
 exec build/python-venv/bin/python bench/python.py "$@"

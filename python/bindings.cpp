@@ -72,6 +72,31 @@ Dataset csr(std::int64_t cols, const Vector<std::int64_t> &offsets, const Vector
     return data;
 }
 
+/// 64-bit columns have to become 32-bit ones, which may not wrap around to a column that exists.
+template <class Value>
+Dataset wide_csr(std::int64_t cols, const Vector<std::int64_t> &offsets, const Vector<std::int64_t> &columns,
+                 const Vector<Value> &values) {
+    struct Owner {
+        std::shared_ptr<const void> others;
+        std::vector<std::int32_t> columns;
+    };
+    const auto owner = std::make_shared<Owner>(Owner{owner_of(nb::make_tuple(offsets, values)), {}});
+    const nb::gil_scoped_release unlocked;
+    owner->columns.resize(columns.shape(0));
+    bool fits = true;
+    for (std::size_t p = 0; p < owner->columns.size(); ++p) {
+        const std::int64_t column = columns.data()[p];
+        fits &= 0 <= column && column < cols;
+        owner->columns[p] = static_cast<std::int32_t>(column);
+    }
+    if (!fits) {
+        fail(ErrorKind::invalid_argument, "X has a column index outside of its " + std::to_string(cols) + " columns");
+    }
+    Dataset data;
+    data.matrix = CsrMatrix<Value>(cols, span_of(offsets), owner->columns, span_of(values), owner);
+    return data;
+}
+
 // ---- arrays out
 
 template <class T> nb::object array_of(std::vector<T> numbers, std::int64_t columns = 0) {
@@ -515,6 +540,8 @@ NB_MODULE(_core, module) {
     module.def("dense", &dense<double>, "values"_a);
     module.def("csr", &csr<float>, "cols"_a, "offsets"_a, "columns"_a, "values"_a);
     module.def("csr", &csr<double>, "cols"_a, "offsets"_a, "columns"_a, "values"_a);
+    module.def("csr", &wide_csr<float>, "cols"_a, "offsets"_a, "columns"_a, "values"_a);
+    module.def("csr", &wide_csr<double>, "cols"_a, "offsets"_a, "columns"_a, "values"_a);
     module.def("read", &read, "path"_a, "format"_a, "index_base"_a.none(), "features"_a, "label_column"_a, "threads"_a,
                "check_entries"_a, nb::call_guard<nb::gil_scoped_release>());
 
@@ -539,16 +566,16 @@ NB_MODULE(_core, module) {
         [](const Dataset &data, const Vector<double> &targets, std::vector<std::string> label_names,
            const std::optional<Vector<double>> &weights, const std::string &loss, const nb::dict &loss_options,
            const std::string &intercept, const std::optional<Vector<double>> &penalty_factors,
-           std::map<std::string, double> class_weights, bool balanced) {
+           std::map<std::string, double> class_weights, bool balanced, bool copy) {
             const AnyLoss chosen = loss_of(loss, loss_options);
             ProblemOptions options{parse_intercept(intercept), numbers(penalty_factors), std::move(class_weights),
-                                   balanced};
+                                   balanced, copy};
             const nb::gil_scoped_release unlocked;
             return make_job(data, numbers(targets), std::move(label_names), numbers(weights), chosen,
                             std::move(options));
         },
         "data"_a, "targets"_a, "label_names"_a, "weights"_a.none(), "loss"_a, "loss_options"_a, "intercept"_a,
-        "penalty_factors"_a.none(), "class_weights"_a, "balanced"_a);
+        "penalty_factors"_a.none(), "class_weights"_a, "balanced"_a, "copy"_a);
 
     module.attr("LOSSES") = nb::cast(loss_names());
     module.attr("SOLVERS") = nb::cast(solver_names());

@@ -77,6 +77,25 @@ template <class Function> double root_of_increasing(Function f, double step) {
     return t;
 }
 
+/// The root of sum_i w_i (start_i + t): minus the mean, and once more for what that rounded. Trusting no slope, as above, took half of
+/// the time of a lasso with few features.
+template <class Start> double root_of_squares(const Problem &problem, Team &team, Start &&start) {
+    const std::size_t n = at(problem.rows());
+    double t = 0;
+    for (int step = 0; step < 2; ++step) {
+        const auto sum =
+            sum_chunks<Sum>(team, n, static_cast<double>(n), [&](std::size_t begin, std::size_t end, Sum &own) {
+                for (std::size_t i = begin; i < end; ++i) {
+                    own.add(problem.importance(static_cast<std::int64_t>(i)) * (start(i) + t));
+                }
+            });
+        const double next = t - sum.value() / static_cast<double>(n); // the importances add up to n
+        if (!std::isfinite(next)) return t;
+        t = next;
+    }
+    return t;
+}
+
 /// The free columns of the matrix, row by row.
 class FreeColumns {
   public:
@@ -111,8 +130,12 @@ class FreeColumns {
     std::vector<std::int32_t> position_;
 };
 
-void balance_intercept(const Problem &problem, std::span<double> y, Team &team) {
-    std::visit(
+/// The t for which the y moved by it add up to 0.
+double balancing_shift(const Problem &problem, std::span<const double> y, Team &team) {
+    if (std::holds_alternative<Squared>(problem.loss().variant())) {
+        return root_of_squares(problem, team, [&](std::size_t i) { return y[i]; });
+    }
+    return std::visit(
         [&](const auto &loss) {
             const auto balance = [&](double t) {
                 return sum_of_rows(problem, team, [&](std::size_t i, double b) {
@@ -120,7 +143,15 @@ void balance_intercept(const Problem &problem, std::span<double> y, Team &team) 
                     return std::pair(moved, loss.shift_slope(moved, b));
                 });
             };
-            const double t = root_of_increasing(balance, 1e-6);
+            return root_of_increasing(balance, 1e-6);
+        },
+        problem.loss().variant());
+}
+
+void balance_intercept(const Problem &problem, std::span<double> y, Team &team) {
+    const double t = balancing_shift(problem, y, team);
+    std::visit(
+        [&](const auto &loss) {
             for (std::size_t i = 0; i < y.size(); ++i) y[i] = loss.shift(y[i], t, problem.targets()[i]);
         },
         problem.loss().variant());
@@ -195,6 +226,9 @@ void balance_dual(const Problem &problem, std::span<double> y, Team &team) {
 }
 
 double best_shift(const Problem &problem, std::span<const double> z, Team &team) {
+    if (std::holds_alternative<Squared>(problem.loss().variant())) {
+        return root_of_squares(problem, team, [&](std::size_t i) { return z[i] - problem.targets()[i]; });
+    }
     return std::visit(
         [&](const auto &loss) {
             const auto slope_at = [&](double t) {

@@ -5,8 +5,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace spdc {
@@ -20,6 +23,53 @@ void check_columns(std::int64_t cols) {
     if (cols < 0 || cols > most_columns) {
         fail(ErrorKind::invalid_argument, fmt::format("matrix: {} columns, expected 0 to {}", cols, most_columns));
     }
+}
+
+// The looks at every entry: without branches and in integers of the entries' size, so that they run at the speed of memory.
+
+/// The exponent of NaN and of infinity is all ones: one more runs over into the sign.
+template <class Value> bool are_finite(const Value *values, std::int64_t count) noexcept {
+    using Bits = std::conditional_t<sizeof(Value) == 4, std::uint32_t, std::uint64_t>;
+    constexpr Bits exponent = std::bit_cast<Bits>(std::numeric_limits<Value>::infinity());
+    constexpr Bits lowest = exponent & (~exponent + 1), sign = ~(~Bits{0} >> 1);
+    Bits seen = 0;
+    for (std::int64_t p = 0; p < count; ++p) seen |= (std::bit_cast<Bits>(values[p]) & exponent) + lowest;
+    return (seen & sign) == 0;
+}
+
+/// The places where a column does not come after the one before it; nothing when a column is negative.
+std::optional<std::int64_t> count_descents(std::span<const std::int32_t> columns) noexcept {
+    constexpr std::size_t chunk = std::size_t{1} << 30; // so that 32 bits can count
+    std::int64_t total = 0;
+    std::uint32_t seen = columns.empty() ? 0 : static_cast<std::uint32_t>(columns[0]);
+    for (std::size_t begin = 1; begin < columns.size(); begin += chunk) {
+        const std::size_t end = std::min(columns.size(), begin + chunk);
+        std::uint32_t count = 0;
+        for (std::size_t p = begin; p < end; ++p) {
+            const auto before = static_cast<std::uint32_t>(columns[p - 1]);
+            const auto column = static_cast<std::uint32_t>(columns[p]);
+            seen |= column;
+            count += (column - before - 1) >> 31; // the sign of the difference, while neither is negative
+        }
+        total += count;
+    }
+    return seen >> 31 ? std::nullopt : std::optional(total);
+}
+
+/// Whether the columns ascend in every row and end below `cols`: as many descents as there are from row to row. One loop over all
+/// entries takes half the time of one for each row, whose ends no branch predictor knows.
+bool are_ascending(std::span<const std::int64_t> offsets, std::span<const std::int32_t> columns, std::int64_t cols) {
+    const auto first = static_cast<std::size_t>(offsets.front()), last = static_cast<std::size_t>(offsets.back());
+    const auto descents = count_descents(columns.subspan(first, last - first));
+    std::int64_t between = 0;
+    bool good = true;
+    for (std::size_t i = 1; i < offsets.size(); ++i) {
+        const auto begin = static_cast<std::size_t>(offsets[i - 1]), end = static_cast<std::size_t>(offsets[i]);
+        if (begin == end) continue;
+        if (begin > first) between += columns[begin] <= columns[begin - 1] ? 1 : 0;
+        good &= columns[end - 1] < cols;
+    }
+    return good && descents == between;
 }
 
 } // namespace
@@ -44,13 +94,10 @@ void CsrMatrix<Value>::check_offsets(std::span<const std::int64_t> offsets, std:
     }
 }
 
-// The first loop finds whether anything is wrong, with many entries at a time; the second, what.
 template <class Value> void CsrMatrix<Value>::check_row(const Row &row, std::int64_t number, std::int64_t cols) {
-    const std::int64_t count = row.size();
-    bool good = count == 0 || (row.columns[0] >= 0 && row.columns[count - 1] < cols);
-    for (std::int64_t p = 1; p < count; ++p) good &= row.columns[p - 1] < row.columns[p];
-    for (std::int64_t p = 0; p < count; ++p) good &= std::fabs(row.values[p]) <= std::numeric_limits<Value>::max();
-    if (good) return;
+    const std::int64_t whole[] = {0, row.count};
+    const std::span columns(row.columns, static_cast<std::size_t>(row.count));
+    if (are_ascending(whole, columns, cols) && are_finite(row.values, row.count)) return;
     std::int64_t previous = -1;
     for (std::int64_t p = 0; p < row.size(); ++p) {
         const std::int64_t column = row.column(p);
@@ -69,9 +116,8 @@ template <class Value> void CsrMatrix<Value>::check_row(const Row &row, std::int
 }
 
 template <class Value> void DenseMatrix<Value>::check_row(const Row &row, std::int64_t number) {
-    bool good = true;
-    for (std::int64_t p = 0; p < row.count; ++p) good &= std::fabs(row.values[p]) <= std::numeric_limits<Value>::max();
-    for (std::int64_t j = 0; !good && j < row.count; ++j) {
+    if (are_finite(row.values, row.count)) return;
+    for (std::int64_t j = 0; j < row.count; ++j) {
         if (!std::isfinite(row.values[j])) {
             fail(ErrorKind::invalid_argument,
                  fmt::format("matrix: row {}, column {}: value {}, expected a finite number", number, j, row.value(j)));
@@ -153,9 +199,9 @@ CsrMatrix<Value>::CsrMatrix(std::int64_t cols, std::span<const std::int64_t> off
              fmt::format("matrix: {} columns entries and {} values, expected as many", columns.size(), values.size()));
     }
     check_offsets(offsets, values.size());
-    for (std::int64_t i = 0; i < rows(); ++i) {
-        check_row(row(i), i, cols);
-    }
+    const bool good = are_ascending(offsets, columns, cols) &&
+                      are_finite(values.data() + offsets.front(), offsets.back() - offsets.front());
+    for (std::int64_t i = 0; !good && i < rows(); ++i) check_row(row(i), i, cols); // says what is wrong
 }
 
 template <class Value>
@@ -211,9 +257,8 @@ DenseMatrix<Value>::DenseMatrix(std::int64_t rows, std::int64_t cols, const Valu
     if (data == nullptr && rows > 0 && cols > 0) {
         fail(ErrorKind::invalid_argument, fmt::format("matrix: no data for {} rows of {} columns", rows, cols));
     }
-    for (std::int64_t i = 0; i < rows && cols > 0; ++i) {
-        check_row(row(i), i);
-    }
+    const bool good = stride == cols && are_finite(data, rows * cols);
+    for (std::int64_t i = 0; !good && i < rows && cols > 0; ++i) check_row(row(i), i);
 }
 
 template <class Value>

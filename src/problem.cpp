@@ -66,11 +66,10 @@ Problem::Problem(const Dataset &data, AnyLoss loss, AnyRegularizer regularizer, 
         fail(ErrorKind::invalid_argument,
              fmt::format("class weights need a classification loss, not {}", loss_.name()));
     }
-    keep_weighted_rows(data, row_weights(data, options));
-    std::vector<double> kept_targets; // rows of weight zero are as if absent
-    for (const std::int64_t i : kept_rows_) kept_targets.push_back(data.targets[at(i)]);
-    const std::span<const double> targets = kept_rows_.empty() ? data.targets : kept_targets;
-    if (loss_.task() == Task::classification && !kept_rows_.empty()) find_labels(data, targets);
+    keep_weighted_rows(data, row_weights(data, options), options.copy);
+    const std::vector<double> kept_targets = weighted_targets(data);
+    const std::span<const double> targets = kept_targets.empty() ? data.targets : kept_targets;
+    if (loss_.task() == Task::classification && !kept_targets.empty()) find_labels(data, targets);
     if (loss_.task() != Task::classification && !data.label_names.empty()) {
         fail(ErrorKind::bad_file, fmt::format("the targets are text ('{}', ...), but {} needs numbers",
                                               data.label_names.front(), loss_.name()));
@@ -157,12 +156,14 @@ std::vector<double> Problem::row_weights(const Dataset &data, const ProblemOptio
     return weights;
 }
 
-void Problem::keep_weighted_rows(const Dataset &data, std::vector<double> weights) {
-    if (std::find(weights.begin(), weights.end(), 0.0) != weights.end()) {
+void Problem::keep_weighted_rows(const Dataset &data, std::vector<double> weights, bool copy) {
+    if (!weights.empty() && std::all_of(weights.begin(), weights.end(), [](double w) { return w == 0; })) {
+        fail(ErrorKind::bad_file, "all row weights are zero: nothing to fit");
+    }
+    if (copy && std::find(weights.begin(), weights.end(), 0.0) != weights.end()) {
         for (std::size_t i = 0; i < weights.size(); ++i) {
             if (weights[i] > 0) kept_rows_.push_back(static_cast<std::int64_t>(i));
         }
-        if (kept_rows_.empty()) fail(ErrorKind::bad_file, "all row weights are zero: nothing to fit");
         matrix_ = std::make_shared<AnyMatrix>(select_rows(data.matrix, kept_rows_));
         for (std::size_t k = 0; k < kept_rows_.size(); ++k) weights[k] = weights[at(kept_rows_[k])];
         weights.resize(kept_rows_.size());
@@ -180,6 +181,21 @@ void Problem::keep_weighted_rows(const Dataset &data, std::vector<double> weight
     if (equal) return;
     for (double &weight : weights) weight *= scale;
     importance_ = SharedNumbers(std::move(weights));
+}
+
+/// Rows of weight zero are as if absent: their targets are gone, or where the rows are here, one that a row with weight has. Empty
+/// when there are no such rows.
+std::vector<double> Problem::weighted_targets(const Dataset &data) const {
+    std::vector<double> targets;
+    for (const std::int64_t i : kept_rows_) targets.push_back(data.targets[at(i)]);
+    const std::span<const double> weights = importance_;
+    if (std::find(weights.begin(), weights.end(), 0.0) == weights.end()) return targets;
+    const auto first = std::find_if(weights.begin(), weights.end(), [](double w) { return w > 0; });
+    targets.assign(weights.size(), data.targets[at(first - weights.begin())]);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+        if (weights[i] > 0) targets[i] = data.targets[i];
+    }
+    return targets;
 }
 
 void Problem::set_regularizer(std::vector<double> penalty_factors) {

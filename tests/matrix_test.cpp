@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 namespace spdc {
 namespace {
@@ -79,6 +80,66 @@ TEST(CsrMatrix, RejectsBrokenInvariants) {
     EXPECT_THAT(invalid([] { M::own(3, {0, 1}, {0}, {nan_value}); }), HasSubstr("finite"));
     EXPECT_THAT(invalid([] { M::own(3, {0, 1}, {0}, {infinity}); }), HasSubstr("finite"));
     EXPECT_THAT(invalid([] { M::own(-1, {0}, {}, {}); }), HasSubstr("-1 columns"));
+}
+
+/// The invariants of entries, one at a time.
+template <class Value>
+bool is_well_formed(std::int64_t cols, std::span<const std::int64_t> offsets, std::span<const std::int32_t> columns,
+                    std::span<const Value> values) {
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+        for (auto p = static_cast<std::size_t>(offsets[i]); p < static_cast<std::size_t>(offsets[i + 1]); ++p) {
+            const bool is_first = p == static_cast<std::size_t>(offsets[i]);
+            if (columns[p] < 0 || columns[p] >= cols || (!is_first && columns[p] <= columns[p - 1])) return false;
+            if (!std::isfinite(values[p])) return false;
+        }
+    }
+    return true;
+}
+
+// Broken entries in random places of random matrices, in rows and outside of them, are found when and only when they are there.
+template <class Value> void check_that_breaks_are_found() {
+    const std::int32_t lowest = std::numeric_limits<std::int32_t>::min(), highest = ~lowest;
+    const std::int32_t odd_columns[] = {lowest, lowest + 1, -1, 0, 1, 5, 11, 12, highest};
+    const Value odd_values[] = {std::numeric_limits<Value>::quiet_NaN(), -std::numeric_limits<Value>::quiet_NaN(),
+                                std::numeric_limits<Value>::infinity(),  -std::numeric_limits<Value>::infinity(),
+                                std::numeric_limits<Value>::max(),       std::numeric_limits<Value>::denorm_min()};
+    std::mt19937 random(1);
+    const auto below = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
+    int broken = 0;
+    for (int round = 0; round < 4000; ++round) {
+        std::vector<std::int64_t> offsets{static_cast<std::int64_t>(below(3))};
+        std::vector<std::int32_t> columns(static_cast<std::size_t>(offsets[0]),
+                                          -7); // before the first row: not looked at
+        const std::size_t rows = 1 + below(6);
+        for (std::size_t i = 0; i < rows; ++i) {
+            for (std::int32_t j = 0; j < 12; ++j) {
+                if (below(3) == 0) columns.push_back(j);
+            }
+            offsets.push_back(static_cast<std::int64_t>(columns.size()));
+        }
+        std::vector<Value> values(columns.size(), 1);
+        if (columns.empty()) continue;
+        const std::size_t place = below(columns.size());
+        if (round % 3 == 0) columns[place] = odd_columns[below(std::size(odd_columns))];
+        if (round % 3 == 1) values[place] = odd_values[below(std::size(odd_values))];
+        if (round % 3 == 2) std::swap(columns[place], columns[below(columns.size())]);
+        const bool good = is_well_formed<Value>(12, offsets, columns, values);
+        broken += good ? 0 : 1;
+        bool accepted = true;
+        try {
+            CsrMatrix<Value>(12, offsets, columns, values, nullptr);
+        } catch (const Error &) {
+            accepted = false;
+        }
+        EXPECT_EQ(accepted, good) << "round " << round;
+    }
+    EXPECT_GT(broken, 1000);
+    EXPECT_LT(broken, 3000);
+}
+
+TEST(CsrMatrix, FindsEveryBrokenEntryAndNoOther) {
+    check_that_breaks_are_found<float>();
+    check_that_breaks_are_found<double>();
 }
 
 TEST(DenseMatrix, HonoursTheStride) {

@@ -187,6 +187,16 @@ TEST(Problem, RowsOfWeightZeroAreAbsent) {
         const auto y = random_dual(with, random);
         EXPECT_EQ(with.primal(x), without.primal(x));
         EXPECT_EQ(with.dual(y), without.dual(y));
+
+        ProblemOptions options;
+        options.copy = false;
+        const Problem where_it_lies(as_dataset(data, storage), Logistic{}, L2{0.1}, options);
+        EXPECT_EQ(where_it_lies.rows(), where_it_lies.data_rows());
+        EXPECT_EQ(where_it_lies.total_weight(), without.total_weight());
+        EXPECT_NEAR(where_it_lies.primal(x), without.primal(x), 1e-14);
+        std::vector<double> spread(data.rows.size(), 0.0);
+        for (std::size_t k = 0; k < expected.size(); ++k) spread[static_cast<std::size_t>(expected[k])] = y[k];
+        EXPECT_NEAR(where_it_lies.dual(spread), without.dual(y), 1e-14);
     }
 }
 

@@ -625,6 +625,49 @@ TEST(SolveWithoutACopy, ReachesTheSameOptimumOnEveryStorage) {
     }
 }
 
+// Rows of weight zero, which a copy leaves out, stay where they are and change nothing, whatever their targets: every solver that needs
+// no copy finds the optimum of the other rows.
+TEST(SolveWithoutACopy, RowsOfWeightZeroStayAndCountForNothing) {
+    int solved = 0;
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Hinge{}), AnyLoss(Squared{}), AnyLoss(Poisson{})}) {
+        TinyData data = tiny_data({.task = loss.task(), .weighted = true}), kept;
+        for (std::size_t i = 0; i < data.rows.size(); ++i) {
+            if (i % 3 == 0) {
+                data.weights[i] = 0;
+                data.targets[i] = -7;
+                continue;
+            }
+            kept.rows.push_back(data.rows[i]);
+            kept.targets.push_back(data.targets[i]);
+            kept.weights.push_back(data.weights[i]);
+        }
+        for (const Intercept intercept : {Intercept::none, Intercept::free, Intercept::penalized}) {
+            ProblemOptions options;
+            options.intercept = intercept;
+            const Problem without(as_dataset(kept), loss, L2{0.05}, options);
+            const Result expected = solve(without, Newton{}, {.tolerance = 1e-9});
+            options.copy = false;
+            SolveContext context;
+            context.copy = false;
+            for (const std::string &name : solver_names()) {
+                SCOPED_TRACE(name + ", " + std::string(loss.name()) + ", " + std::string(to_string(intercept)));
+                const Problem with(as_dataset(data), loss, L2{0.05}, options);
+                ASSERT_EQ(with.rows(), static_cast<std::int64_t>(data.rows.size()));
+                try {
+                    const Result result = solve(with, make_solver(name), {.tolerance = 1e-6}, context);
+                    EXPECT_TRUE(result.converged()) << to_string(result.stop_reason);
+                    EXPECT_NEAR(result.worst().primal, expected.worst().primal,
+                                2e-6 * std::fabs(expected.worst().primal));
+                    ++solved;
+                } catch (const Error &error) {
+                    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+                }
+            }
+        }
+    }
+    EXPECT_GT(solved, 80);
+}
+
 TEST(SolveWithoutACopy, RefusesSolversThatNeedOne) {
     SolveContext context;
     context.copy = false;

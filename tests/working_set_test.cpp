@@ -1,6 +1,7 @@
 // Working sets: the same optimum as the paper's method over losses, penalties, intercepts and weights; shapes that hurt; and the
 // copy by columns against a naive one.
 #include "column_matrix.h"
+#include "solvers/few_features.h"
 #include "solvers/gram_descent.h"
 #include "spdc/solvers.h"
 #include "support/files.h"
@@ -184,6 +185,75 @@ TEST(WorkingSet, RefusesAPenaltyThatLeavesNoZeros) {
     const std::string message = error_of(ErrorKind::unsupported, [&] { solve(problem, WorkingSet{}); });
     EXPECT_NE(message.find("needs an l1 penalty or bounds"), std::string::npos) << message;
     EXPECT_NE(message.find("spdc_fast"), std::string::npos) << message;
+}
+
+// The optimum of a loss with kinks and an l1 penalty is a corner, which is found exactly; the rounded losses would take 1e5 passes.
+TEST(WorkingSet, EndsInACornerOfALinearProgram) {
+    for (const AnyLoss &loss :
+         {AnyLoss(Absolute{}), AnyLoss(Quantile{0.3}), AnyLoss(EpsilonInsensitive{0.05}), AnyLoss(Hinge{})}) {
+        for (const auto &[rows, columns] : {std::pair{60, 12}, std::pair{40, 150}}) {
+            for (const Intercept intercept : {Intercept::none, Intercept::free, Intercept::penalized}) {
+                for (const AnyRegularizer &g :
+                     {AnyRegularizer(ElasticNet{0.02, 0}), AnyRegularizer(Box{0.01, 0, {-0.2, 0.3}})}) {
+                    SCOPED_TRACE(std::string(loss.name()) + ", intercept " + std::string(to_string(intercept)) + ", " +
+                                 std::to_string(columns) + " columns, " + std::string(g.name()));
+                    ProblemOptions options;
+                    options.intercept = intercept;
+                    const Dataset data =
+                        tiny_dataset({.task = loss.task(), .rows = rows, .columns = columns, .weighted = true});
+                    expect_certified(Problem(data, loss, g, options), 1e-11, 20000);
+                }
+            }
+        }
+    }
+}
+
+/// The objective that a form of the solver is certified to reach.
+double optimum_by(Method &method, const Problem &problem, double tolerance) {
+    Certifier certifier(problem);
+    std::vector<double> x, y;
+    method.aim(tolerance);
+    for (int k = 0; k < 300 && !(certifier.certificate().relative_gap <= tolerance); ++k) {
+        method.advance(1);
+        method.point(x, y);
+        certifier.offer(x, y, tolerance);
+        method.certified({certifier.certificate(), certifier.x(), certifier.predictions()});
+    }
+    EXPECT_LE(certifier.certificate().relative_gap, tolerance);
+    return certifier.certificate().primal;
+}
+
+void expect_the_same_optimum(const Problem &problem, double tolerance) {
+    ASSERT_TRUE(has_few_features(problem));
+    const double one = optimum_by(*make_few_features(problem), problem, tolerance);
+    const double other = optimum_by(*make_column_sets(problem), problem, tolerance);
+    EXPECT_NEAR(one, other, 2 * tolerance * std::fabs(one));
+}
+
+TEST(FewFeatures, FindsTheOptimumOfTheColumnSets) {
+    each_problem(Squared{}, [](const Problem &problem) { expect_the_same_optimum(problem, 1e-10); });
+    for (const Intercept intercept : {Intercept::none, Intercept::free}) {
+        ProblemOptions options;
+        options.intercept = intercept;
+        const Dataset troublesome = as_dataset(troublesome_data(Task::regression));
+        expect_the_same_optimum({troublesome, Squared{}, ElasticNet{0.01, 1e-4}, options}, 1e-8);
+        expect_the_same_optimum({troublesome, Squared{}, ElasticNet{0.01, 0}, options}, 1e-8);
+    }
+    for (const Storage storage : all_storages) { // more than one block of rows, the last not full
+        const Dataset tall = tiny_dataset({.task = Task::regression, .rows = 700, .columns = 9}, storage);
+        expect_the_same_optimum({tall, Squared{}, ElasticNet{0.003, 0}}, 1e-10);
+    }
+}
+
+TEST(FewFeatures, TakesNeitherManyFeaturesNorFewRowsNorOtherLosses) {
+    const auto takes = [](std::int64_t rows, std::int64_t columns, const AnyLoss &loss) {
+        return has_few_features(
+            {tiny_dataset({.task = loss.task(), .rows = rows, .columns = columns}), loss, ElasticNet{0.1, 0}});
+    };
+    EXPECT_TRUE(takes(256, 128, Squared{}));
+    EXPECT_FALSE(takes(258, 129, Squared{}));
+    EXPECT_FALSE(takes(19, 10, Squared{}));
+    EXPECT_FALSE(takes(256, 10, Logistic{}));
 }
 
 /// min q'x + |diag(h)^(1/2) A x|^2 / 2 + l1 |x|_1 through a Gram matrix that grew twice: the conditions of the optimum, by plain sums.

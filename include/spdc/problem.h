@@ -40,6 +40,10 @@ struct ProblemOptions {
 
     /// Classification: weights n / (classes * rows of the class), in row weights; excludes class_weights.
     bool balanced = false;
+
+    /// Rows of weight zero are left out, for which the others are copied. False: they stay where they are and count for nothing, at
+    /// the cost of visiting them.
+    bool copy = true;
 };
 
 /// Numbers that the copies of a problem share.
@@ -63,7 +67,7 @@ class Problem {
     /// Throws Error when targets, weights, factors or labels do not fit each other or the loss.
     Problem(const Dataset &data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options = {});
 
-    // Shape. Rows of weight zero are not here: kept_rows() maps to the rows of the data.
+    // Shape. Rows of weight zero are not here, unless they may not be copied: kept_rows() maps to the rows of the data.
     std::int64_t rows() const noexcept { return spdc::rows(*matrix_); }
     std::int64_t features() const noexcept { return spdc::cols(*matrix_); }
     std::int64_t nonzeros() const noexcept { return spdc::nonzeros(*matrix_); }
@@ -146,7 +150,8 @@ class Problem {
     std::vector<double> encoded(std::span<const double> targets, std::int64_t output) const;
     void check_counts(const Dataset &data, std::span<const double> targets) const;
     std::vector<double> row_weights(const Dataset &data, const ProblemOptions &options) const;
-    void keep_weighted_rows(const Dataset &data, std::vector<double> weights);
+    void keep_weighted_rows(const Dataset &data, std::vector<double> weights, bool copy);
+    std::vector<double> weighted_targets(const Dataset &data) const;
     void set_regularizer(std::vector<double> penalty_factors);
 
     std::shared_ptr<const AnyMatrix> matrix_;

@@ -27,16 +27,25 @@ def _csr(X) -> _core.Dataset:
         raise ValueError(f"X has {X.ndim} dimension; expected a table of rows and columns")
     if X.shape[1] > _MOST_COLUMNS:
         raise ValueError(f"X has {X.shape[1]} columns; expected at most {_MOST_COLUMNS}")
-    if X.indices.dtype != np.int32 and X.nnz and not 0 <= X.indices.min() <= X.indices.max() < X.shape[1]:
-        # the library looks at 32-bit ones; others may wrap around to a column that exists
-        raise ValueError(f"X has a column index outside of its {X.shape[1]} columns")
-    if not X.has_canonical_format:  # columns out of order or twice
+    try:
+        return _view(X)
+    except ValueError:
+        # The library looks at every entry: asking SciPy first whether columns are out of order or twice would be a second look.
+        if X.nnz and not 0 <= X.indices.min() <= X.indices.max() < X.shape[1]:
+            raise ValueError(f"X has a column index outside of its {X.shape[1]} columns") from None
+        X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # without what X believes of its order
+        if X.has_canonical_format:
+            raise
         X = X.copy()
         X.sum_duplicates()
+        return _view(X)
+
+
+def _view(X) -> _core.Dataset:
     return _core.csr(
         X.shape[1],
         np.ascontiguousarray(X.indptr, dtype=np.int64),
-        np.ascontiguousarray(X.indices, dtype=np.int32),
+        np.ascontiguousarray(X.indices, dtype=np.int32 if X.indices.dtype.itemsize < 4 else None),
         np.ascontiguousarray(X.data, dtype=_floating(X.dtype)),
     )
 

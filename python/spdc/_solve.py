@@ -77,6 +77,7 @@ def _make_job(X, y, problem: dict) -> tuple[_core.Job, np.ndarray | None]:
         None if factors is None else as_numbers(factors, "penalty_factors", data.shape[1]),
         {} if balanced else {_spelled(k, bool(names)): float(v) for k, v in (class_weight or {}).items()},
         balanced,
+        bool(problem.get("copy", True)),
     )
     labels = job.label_names
     if not labels:
@@ -265,6 +266,8 @@ def solve(
     True
     """
     loss_options, solver_options = _split_options(options)
+    if copy not in ("auto", True, False):
+        raise ValueError(f"copy = {copy!r}; expected 'auto' or False")
     for name, value in (("loss", loss), ("solver", solver)):
         if not isinstance(value, str):
             raise ValueError(f"{name} = {value!r}; expected a name")
@@ -278,12 +281,11 @@ def solve(
         "lower": _number("lower", lower),
         "upper": _number("upper", upper),
         "tolerance": tolerance,
+        "copy": bool(copy),
     }
     job, classes = _make_job(X, y, problem)
     problem["l1"], problem["l2"] = _penalties(job, l1, l2)
     job.set_penalty(problem["l1"], problem["l2"], problem["lower"], problem["upper"])
-    if copy not in ("auto", True, False):
-        raise ValueError(f"copy = {copy!r}; expected 'auto' or False")
     return run(
         job,
         classes,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "column_matrix.h"
-#include "sweeps.h"
+#include "gram_sweeps.h"
 
 #include <cstdint>
 #include <span>
@@ -10,9 +10,8 @@
 
 namespace spdc {
 
-/// The features that move, their Gram matrix G = A'HA and their derivatives q = A'r. A coordinate step changes q by a multiple of
-/// one row of G, so a sweep costs at most the square of the features. G grows with the features and lives as long as H.
-template <class Value> class GramDescent {
+/// The features that move, their Gram matrix G = A'HA and their derivatives q = A'r. G grows with the features and lives as long as H.
+template <class Value> class GramDescent : private GramSweeps {
   public:
     GramDescent(const ColumnMatrix<Value> &columns, const Penalties &penalties, std::int64_t rows);
 
@@ -25,9 +24,7 @@ template <class Value> class GramDescent {
     bool has(std::int32_t feature) const noexcept { return place_[static_cast<std::size_t>(feature)] != absent; }
     /// From x with derivatives u: takes up those of `set` that G has. The others of G are left alone.
     void start(std::span<const std::int32_t> set, const std::vector<double> &x, const std::vector<double> &u);
-    /// Sweeps until one is within the target, or within `reduction` times what the first found, which widens the target.
-    /// Returns what the first found.
-    SweepResult minimize(SweepResult &target, double reduction);
+    using GramSweeps::minimize;
     /// Brings x and dz = dz + A (change of x) up to date.
     void finish(std::vector<double> &x, std::vector<double> &dz);
     /// Takes up features that came in after start(): at 0, with derivatives u.
@@ -38,7 +35,6 @@ template <class Value> class GramDescent {
   private:
     static constexpr std::int32_t absent = -1;
     static constexpr std::size_t most_features = 2000; // G in 32 MB; below 65536
-    static constexpr std::size_t memory = 8;           // sweeps between extrapolations
 
     std::int64_t count_rows(std::size_t first);
     void collect_rows(std::size_t first);
@@ -47,27 +43,15 @@ template <class Value> class GramDescent {
     void grow(std::size_t first, const Curvatures &h, bool is_dense);
     void add_blocks(std::size_t first, const Curvatures &h);
     void add_products(std::size_t first, std::int64_t end_row, const Curvatures &h);
-    SweepResult sweep() noexcept;
-    void remember();
-    void extrapolate();
-    void solve_face();
 
     const ColumnMatrix<Value> &columns_;
-    const Penalties &penalties_;
-    std::vector<std::int32_t> list_;  // features in G
-    std::vector<std::int32_t> place_; // of a feature in list_
-    std::size_t stride_ = 0;
-    std::vector<double> gram_, diagonal_;
+    std::vector<std::int32_t> place_;          // of a feature in list_
     std::vector<std::int32_t> count_;          // entries of each row in listed columns
     std::vector<std::int64_t> next_;           // entry of a listed column that comes next
     std::vector<std::int64_t> offsets_, ends_; // of the rows in places_ and values_
     std::vector<std::uint16_t> places_;        // the columns that come in, row by row: which of them, and the entry
     std::vector<Value> values_;
-    std::vector<double> x_, start_, q_;
-    std::vector<std::uint8_t> moves_; // whether a listed feature may
-    Past past_x_ = Past(memory + 1), past_q_ = past_x_;
-    std::size_t remembered_ = 0;
-    std::int64_t touched_ = 0;
+    std::vector<double> start_; // x at the last start() or finish()
 };
 
 extern template class GramDescent<float>;

@@ -231,8 +231,9 @@ void FusedNewton::advance(double) {
 
 void FusedNewton::try_full_step() {
     const double goal = 0.5 * tolerance_ * std::fabs(objective_);
-    const bool last = is_full() && decrement_ * ratio_ <= goal;
-    const bool dual = is_full() && decrement_ <= 0.02 * std::fabs(objective_);
+    const bool is_exact = loss_.is_quadratic(); // the model is the loss: one step, and its dual point is the best
+    const bool last = is_full() && (is_exact || decrement_ * ratio_ <= goal);
+    const bool dual = is_full() && (is_exact || decrement_ <= 0.02 * std::fabs(objective_));
     run({true, true, !last, dual});
     const double scale = 1 / sample_size();
     const double value = scale * sums_.loss + penalty(trial_);

@@ -14,14 +14,19 @@
 // one pass over the features that screening left, and its sweeps twice the entries of the columns that move, or, through the
 // Gram matrix of those columns where that pays (quadratic_model.cpp), the square of their number.
 //
+// With few features and many rows the squared loss needs no sets: few_features.cpp.
+//
 // Different here: any convex loss, bounds, unpenalised columns and weights run through the same model. Gram matrices outlive
 // Newton steps while the curvatures stay about the same. Curvatures get a floor that follows the line search, because the losses
 // of the hinge and Huber kind have none in places. Losses with kinks are rounded, and the rounding shrinks with the gap: fine
-// to 1e-6, slow beyond. Everything is measured by the curvature of its column, so units of features do not matter.
+// to 1e-6, slow beyond, unless there is no l2 penalty and a corner ends it (vertex.h). Everything is measured by the curvature of its
+// column, so units of features do not matter.
 #include "column_matrix.h"
+#include "few_features.h"
 #include "free_coordinates.h"
 #include "methods.h"
 #include "quadratic_model.h"
+#include "vertex.h"
 
 #include <fmt/format.h>
 
@@ -82,7 +87,9 @@ template <class Value> class WorkingSetMethod final : public Method {
     void point(std::vector<double> &x, std::vector<double> &y) override;
     void certified(const Found &found) override;
     /// The driver compares with twice the tolerance times the objective it knows; this guess needs no such margin.
-    double estimated_gap() const override { return 2 * std::max(gap_ / size_, 1e-300) * reference_; }
+    double estimated_gap() const override {
+        return 2 * std::max(vertex_ ? 0.0 : gap_ / size_, 1e-300) * reference_; // a corner is right, or it is not
+    }
     std::int64_t coordinates_touched() const override { return touched_ + model_.touched(); }
 
   private:
@@ -91,6 +98,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     void measure_gap(double scale);
     void screen(double scale);
     void choose_set();
+    void look_for_vertex();
     void predict();
     void differentiate();
     void differentiate_set();
@@ -135,6 +143,9 @@ template <class Value> class WorkingSetMethod final : public Method {
     double unrest_ = infinity;                       // change of the curvatures between the last steps
     int steps_in_set_ = 0;
     std::int64_t touched_ = 0;
+    std::optional<Vertex> vertex_;    // to be certified next
+    std::vector<double> last_vertex_; // its x, or that of the one before
+    bool is_vertex_ = false;          // what was certified last
 };
 
 template <class Value>
@@ -173,6 +184,13 @@ template <class Value> void WorkingSetMethod<Value>::advance(double passes) {
 }
 
 template <class Value> void WorkingSetMethod<Value>::point(std::vector<double> &x, std::vector<double> &y) {
+    is_vertex_ = vertex_.has_value();
+    if (is_vertex_) {
+        x = std::move(vertex_->x);
+        y = std::move(vertex_->y);
+        vertex_.reset();
+        return;
+    }
     if (!y_is_current_) differentiate();
     x = x_;
     y = y_;
@@ -181,6 +199,7 @@ template <class Value> void WorkingSetMethod<Value>::point(std::vector<double> &
 template <class Value> void WorkingSetMethod<Value>::certified(const Found &found) {
     const Certificate &now = found.certificate;
     reference_ = std::max(std::fabs(now.primal), std::fabs(now.dual));
+    if (is_vertex_) return; // says nothing of x_
     predict();
     if (now.relative_gap > 2 * gap_ / size_) { // screening may have trusted a guess too much
         alive_.clear();
@@ -225,6 +244,7 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
         touched_ += column.size();
     }
     touched_ += row_entries * problem_.rows();
+    look_for_vertex();
     const double scale = feasible_scale();
     measure_gap(scale);
     screen(scale);
@@ -232,6 +252,16 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     has_set_ = true;
     u_is_lost_ = !y_is_current_;
     steps_in_set_ = 0;
+}
+
+/// Rounding a loss with kinks leads near the optimum, and ever slower nearer; the corner there is exact. Each is tried once.
+template <class Value> void WorkingSetMethod<Value>::look_for_vertex() {
+    vertex_.reset();
+    if (rounding_ == 0 || gap_ > 0.5 * size_) return;
+    vertex_ = nearby_vertex(problem_, columns_, penalties_, x_, y_);
+    if (!vertex_) return;
+    if (vertex_->x == last_vertex_) return vertex_.reset();
+    last_vertex_ = vertex_->x;
 }
 
 /// The largest s <= 1 that brings s u into the domain of g*, where scaling can.
@@ -480,6 +510,13 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
 
 } // namespace
 
+std::unique_ptr<Method> make_column_sets(const Problem &problem) {
+    const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
+                          std::holds_alternative<DenseMatrix<float>>(problem.matrix());
+    if (is_float) return std::make_unique<WorkingSetMethod<float>>(problem);
+    return std::make_unique<WorkingSetMethod<double>>(problem);
+}
+
 std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &) {
     if (std::holds_alternative<L2>(problem.regularizer().variant())) {
         fail(ErrorKind::unsupported,
@@ -500,10 +537,7 @@ std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &op
              fmt::format("solver {} takes up to {} rows, not {}; the solver spdc takes any number", options.name,
                          most_rows, problem.rows()));
     }
-    const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
-                          std::holds_alternative<DenseMatrix<float>>(problem.matrix());
-    if (is_float) return std::make_unique<WorkingSetMethod<float>>(problem);
-    return std::make_unique<WorkingSetMethod<double>>(problem);
+    return has_few_features(problem) ? make_few_features(problem) : make_column_sets(problem);
 }
 
 } // namespace spdc

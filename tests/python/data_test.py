@@ -113,3 +113,57 @@ def test_column_indices_that_do_not_fit_are_an_error(index):
     X.indices[-1] = index
     with pytest.raises(ValueError, match="column index outside of its 3 columns"):
         spdc.solve(X, [1, -1])
+
+
+@pytest.mark.parametrize("kind", ["float32", "csr_array"])
+def test_rows_of_weight_zero_without_a_copy(kind, table):
+    X, y = table
+    weights = np.arange(len(y)) % 3.0
+    kept = weights > 0
+    y = np.where(kept, y, 5)  # a label that no row with a weight has
+    X, kept_X = KINDS[kind](X), KINDS[kind](X[kept])
+    options = {"l2": 0.1, "intercept": True, "tolerance": 1e-10, "copy": False}
+    expected = spdc.solve(kept_X, y[kept], weights=weights[kept], **options)
+    result = spdc.solve(X, y, weights=weights, **options)
+    assert result.converged and result.classes.tolist() == [-1, 1]
+    np.testing.assert_allclose(result.coef, expected.coef, atol=1e-5)
+    assert result.primal == pytest.approx(expected.primal, rel=1e-9)
+    assert spdc.verify(X, y, result).certified
+    y_of_two = np.where(kept, y, 1)
+    models = [spdc.LogisticRegression(tol=1e-10, copy=copy).fit(X, y_of_two, weights) for copy in ("auto", False)]
+    np.testing.assert_allclose(models[1].coef_, models[0].coef_, atol=1e-5)
+
+
+@pytest.mark.parametrize("scaling", [0.3, 20.0])
+@pytest.mark.parametrize(
+    "name, parameters",
+    [
+        ("LinearSVC", {"C": 0.1}),
+        ("LinearSVC", {"C": 0.1, "penalty": "l1"}),
+        ("LinearSVR", {"C": 0.1, "epsilon": 0.2}),
+        ("LogisticRegression", {"C": 0.1, "solver": "liblinear"}),
+        ("LogisticRegression", {"C": 0.1, "solver": "liblinear", "l1_ratio": 0.5}),
+    ],
+)
+def test_a_scaled_intercept_without_a_copy(name, parameters, scaling, table):
+    X, y = table
+    make = lambda copy: getattr(spdc, name)(**parameters, intercept_scaling=scaling, tol=1e-8, max_iter=10**5, copy=copy)
+    copied, in_place = make("auto").fit(X, y + 3), make(False).fit(X, y + 3)
+    np.testing.assert_allclose(in_place.coef_, copied.coef_, atol=1e-3)
+    np.testing.assert_allclose(in_place.intercept_, copied.intercept_, atol=1e-3)
+    assert in_place.result_.primal == pytest.approx(copied.result_.primal, rel=1e-7)
+    assert in_place.relative_gap_ <= 1e-8
+    assert spdc.verify(X, y + 3, in_place.result_).certified
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("kind", ["float32", "csr_array", "fortran"])
+def test_estimators_speak_of_nan_as_scikit_learn_does(kind, value, table):
+    X, y = table
+    X = X.copy()
+    X[7, 2] = value
+    sentence = "Input X contains NaN.\nLogisticRegression does not accept" if np.isnan(value) else "Input X contains infinity"
+    with pytest.raises(ValueError, match=sentence):
+        spdc.LogisticRegression().fit(KINDS[kind](X), y)
+    with pytest.raises(ValueError, match="row 7, column 2"):
+        spdc.solve(KINDS[kind](X), y)

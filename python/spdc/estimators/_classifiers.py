@@ -19,6 +19,19 @@ from ._regressors import RidgeBase
 CLASS_WEIGHT = [dict, StrOptions({"balanced"}), None]
 
 
+def encoded(y):
+    """The classes, ascending, and the place of each row's class among them. Two classes, the usual case, need no sorting."""
+    if y.dtype.kind in "biufU" and len(y):
+        is_first = y == y[0]
+        classes = np.sort(y[[0, np.argmin(is_first)]])
+        is_second = y == classes[1]
+        whole = y.dtype.kind != "f" or np.all(classes == np.floor(classes))
+        if whole and classes[0] != classes[1] and np.all(is_second != (y == classes[0])):
+            return classes, is_second.astype(np.intp)
+    check_classification_targets(y)
+    return np.unique(y, return_inverse=True)
+
+
 class Classifier(Certified, LinearClassifierMixin, SparseCoefMixin, BaseEstimator):
     """Labels in, one linear function for two labels or one for each out (one against the rest)."""
 
@@ -33,12 +46,11 @@ class Classifier(Certified, LinearClassifierMixin, SparseCoefMixin, BaseEstimato
 
     def _fit_labels(self, X, y, sample_weight, *, loss, l1_share, penalize, solver):
         X, y, weights = self._validated(X, y, sample_weight)
-        check_classification_targets(y)
-        classes, codes = np.unique(y, return_inverse=True)
+        classes, codes = encoded(y)
         if self.class_weight is not None:
             factors = self._class_factors(y, codes, weights)
             weights = factors if weights is None else weights * factors
-        kept = np.unique(codes if weights is None else codes[weights > 0])
+        kept = np.arange(len(classes)) if weights is None else np.unique(codes[weights > 0])
         if len(kept) < 2:
             found = f"only one class: {classes[kept[0]]!r}" if len(kept) else "no class"
             raise ValueError(
@@ -46,7 +58,8 @@ class Classifier(Certified, LinearClassifierMixin, SparseCoefMixin, BaseEstimato
                 f"(rows of weight 0 do not count)"
             )
         self.classes_ = classes[kept]
-        codes = np.minimum(np.searchsorted(kept, codes), len(kept) - 1)  # rows of weight 0 take any label
+        if len(kept) < len(classes):
+            codes = np.minimum(np.searchsorted(kept, codes), len(kept) - 1)  # rows of weight 0 take any label
         # C sum_i s_i loss_i + penalty = C W ((1/W) sum_i s_i loss_i + penalty/(C W))
         W = total_weight(weights, X.shape[0])
         scale = self.C * W

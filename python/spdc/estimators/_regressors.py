@@ -11,8 +11,7 @@ from sklearn.linear_model._base import LinearModel
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils._param_validation import StrOptions
 
-from .._data import as_dataset
-from ._base import COMMON_CONSTRAINTS, NON_NEGATIVE, POSITIVE, UNIT, Certified, fit_linear, total_weight
+from ._base import COMMON_CONSTRAINTS, NON_NEGATIVE, POSITIVE, UNIT, Certified, dataset_of, fit_linear, total_weight
 
 
 class SeveralTargets(Certified):
@@ -21,7 +20,7 @@ class SeveralTargets(Certified):
     def _fit_columns(self, X, y, weights, l1, l2, scales):
         """Penalties for each column; keeps coef_, intercept_ and the certificates."""
         single = y.ndim == 1
-        data = as_dataset(X)
+        data = dataset_of(self, X)
         columns = y[:, None] if single else y
         starts = self._start()
         starts = starts if isinstance(starts, list) else [starts]

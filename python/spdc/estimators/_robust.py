@@ -12,8 +12,7 @@ from sklearn.linear_model._base import LinearModel
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import safe_sparse_dot
 
-from .._data import as_dataset
-from ._base import COMMON_CONSTRAINTS, NON_NEGATIVE, Certified, fit_linear, total_weight
+from ._base import COMMON_CONSTRAINTS, NON_NEGATIVE, Certified, dataset_of, fit_linear, total_weight
 
 
 class HuberRegressor(RegressorMixin, Certified, LinearModel):
@@ -127,7 +126,7 @@ class _ScaleSearch:
 
     def __init__(self, estimator: HuberRegressor, X, y, weights):
         self.estimator, self.X, self.y, self.weights = estimator, X, y, weights
-        self.data = as_dataset(X)
+        self.data = dataset_of(estimator, X)
         self.W = total_weight(weights, X.shape[0])
         self.results: dict = {}
         self.values: dict = {}
