@@ -86,9 +86,8 @@ template <class Value> class WorkingSetMethod final : public Method {
     }
     void point(std::vector<double> &x, std::vector<double> &y) override;
     void certified(const Found &found) override;
-    /// The driver compares with twice the tolerance times the objective it knows; this guess needs no such margin.
     double estimated_gap() const override {
-        return 2 * std::max(vertex_ ? 0.0 : gap_ / size_, 1e-300) * reference_; // a corner is right, or it is not
+        return std::max(vertex_ ? 0.0 : gap_ / size_, 1e-300) * reference_; // a corner is right, or it is not
     }
     std::int64_t coordinates_touched() const override { return touched_ + model_.touched(); }
 
