@@ -332,7 +332,8 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
     for (const std::int32_t j : set_) in_set_[at(j)] = 1;
     set_.clear();
     scores_.clear();
-    bool has_news = false; // a feature outside the last set that wants to leave 0
+    bool has_news = false;   // a feature outside the last set that wants to leave 0
+    std::size_t wanting = 0; // how many want to
     for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
         if (x_[at(j)] != 0 || is_free(g)) {
@@ -341,12 +342,14 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
             const double room = slack(zero_range(g), -u_[at(j)]);
             scores_.emplace_back(static_cast<float>(room / norm_[at(j)]), j);
             has_news = has_news || (room < 0 && !in_set_[at(j)]);
+            wanting += room < 0 ? 1 : 0;
         }
     }
     // the gap of a set that has all it needs must fall
     strictness_ = has_news || gap_of_set_ < 0.3 * last_gap_ ? 1.0 : std::max(0.1 * strictness_, 1e-8);
     last_gap_ = gap_of_set_;
-    const std::size_t more = std::min(scores_.size(), std::max<std::size_t>(100, set_.size()));
+    // a tenth of those that want to at x = 0 will, about
+    const std::size_t more = std::min(scores_.size(), std::max<std::size_t>({100, set_.size(), wanting / 10}));
     std::nth_element(scores_.begin(), scores_.begin() + static_cast<std::ptrdiff_t>(more), scores_.end());
     for (std::size_t k = 0; k < more; ++k) set_.push_back(scores_[k].second);
     std::sort(set_.begin(), set_.end());
