@@ -201,7 +201,9 @@ OutputRun run_output(const Presolved &presolved, std::span<const Choice> candida
         const bool is_last = run.last + 1 == candidates.size();
         std::optional<double> successor = is_last ? *nearest : candidates[run.last + 1].cost;
         if (is_final || (is_last && *nearest == infinity)) successor.reset();
-        run.outcome = driver.run(*method, name, successor, candidates[run.last].patience);
+        // the dearer the next one, the longer this one may try: at worst it takes half as long again as going there at once
+        const double patience = std::max(candidates[run.last].patience, is_last ? 0.0 : 0.5 * successor.value_or(0));
+        run.outcome = driver.run(*method, name, successor, patience);
         run.threads = std::max(run.threads, method->threads());
         if (run.outcome.reason != StopReason::not_run) break;
         run.changes +=
