@@ -65,6 +65,15 @@ SLOW = {
 }
 
 
+@pytest.fixture
+def hears_ctrl_c():
+    """What a shell starts in the background does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("solver", SLOW)
 def test_ctrl_c_stops_soon_and_leaves_the_best_result(solver, threads):
@@ -88,6 +97,7 @@ def test_ctrl_c_stops_soon_and_leaves_the_best_result(solver, threads):
     assert waited < 1.0  # 0.2 s on a machine that is not shared: see docs/python.md
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_stops_an_estimator():
     X, y, _ = slow_problem()
     threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
