@@ -15,20 +15,21 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 /// The order in which spdc_fast visits rows: a shuffle to store short ones, long ones stay where they are; then in every sweep blocks
-/// of four in random order, the first one shorter by a random number of rows.
+/// of one, two or four in random order, the first one shorter by a random number of rows.
 class VisitingOrder {
   public:
-    VisitingOrder(std::int64_t n, bool rows_are_long, std::uint64_t seed) : random_(seed), stored_(at(n)) {
+    VisitingOrder(std::int64_t n, std::int64_t block, bool rows_are_long, std::uint64_t seed)
+        : random_(seed), block_(block), stored_(at(n)) {
         std::iota(stored_.begin(), stored_.end(), 0);
         if (!rows_are_long) random_.shuffle(stored_);
     }
     std::vector<std::int64_t> next_sweep() {
-        const std::int64_t shift = random_.below(4), n = static_cast<std::int64_t>(stored_.size());
+        const std::int64_t shift = random_.below(block_), n = static_cast<std::int64_t>(stored_.size());
         std::vector<std::int64_t> ends, rows; // of the blocks
-        for (std::int64_t end = 4 - shift; end < n + 4; end += 4) ends.push_back(end);
+        for (std::int64_t end = block_ - shift; end < n + block_; end += block_) ends.push_back(end);
         random_.shuffle(ends);
         for (const std::int64_t end : ends) {
-            for (std::int64_t i = end - 4; i < end; ++i) {
+            for (std::int64_t i = end - block_; i < end; ++i) {
                 if (0 <= i && i < n) rows.push_back(stored_[at(i)]);
             }
         }
@@ -37,6 +38,7 @@ class VisitingOrder {
 
   private:
     spdc::Random random_;
+    std::int64_t block_;
     std::vector<std::int64_t> stored_;
 };
 
@@ -49,7 +51,8 @@ Tiny full_rows(Task task) {
     return tiny;
 }
 
-void expect_eager_twin(const TinyData &data, const AnyLoss &loss, double lambda, double omega, bool is_sdca) {
+void expect_eager_twin(const TinyData &data, const AnyLoss &loss, double lambda, double omega, bool is_sdca,
+                       std::int64_t block = 1, int sweeps = 25) {
     const Problem problem(as_dataset(data), loss, L2{lambda});
     SolveContext context;
     context.seed = 5;
@@ -61,8 +64,8 @@ void expect_eager_twin(const TinyData &data, const AnyLoss &loss, double lambda,
     const double tau =
         is_sdca ? 1 / (lambda * n) : omega * std::sqrt(loss.gamma() / (lambda * n)) / median_norm(problem);
     EagerFast twin(dense, lambda, tau);
-    VisitingOrder order(problem.rows(), data.rows.front().size() >= 40, context.seed);
-    for (int sweep = 0; sweep < 25; ++sweep) {
+    VisitingOrder order(problem.rows(), block, data.rows.front().size() >= 40, context.seed);
+    for (int sweep = 0; sweep < sweeps; ++sweep) {
         for (const std::int64_t i : order.next_sweep()) twin.visit(at(i));
         method->advance(1);
     }
@@ -89,6 +92,15 @@ TEST(SpdcFast, EqualsTheEagerTwinIterateForIterate) {
                 expect_eager_twin(data, loss, lambda, 0, true);
             }
         }
+    }
+}
+
+TEST(SpdcFast, VisitsRowsOfLargeDataInBlocks) {
+    for (const auto &[rows, block] : {std::pair{20000, 2}, std::pair{70000, 4}}) {
+        Tiny tiny = full_rows(Task::regression);
+        tiny.rows = rows;
+        tiny.density = 1;
+        expect_eager_twin(tiny_data(tiny), Squared{}, 1e-3, 1, false, block, 2);
     }
 }
 

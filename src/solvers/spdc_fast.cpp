@@ -28,6 +28,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <utility>
@@ -38,33 +39,45 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+/// What a visit needs of a row beside its entries, in half a cache line.
+struct alignas(32) RowState {
+    std::int64_t begin; // of its entries; they end where the next row's begin
+    double b, y, norm2; // norm2: of sqrt(omega) a, see spdc.cpp
+};
+
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
 /// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted. Values: pointers,
 /// or Same.
 template <class Values> struct RandomRows {
-    std::size_t count; // of rows
-    const std::int64_t *offsets = nullptr;
+    std::size_t count;           // of rows
+    std::vector<RowState> state; // one more than rows
     const std::int32_t *columns = nullptr;
     /// Rows visited one after another, which the memory likes: two thirds of the time of single rows on rcv1 and covtype. The larger
-    /// the block, the less random the order: a9a needs 12 passes with single rows, 14 with blocks of 4, 18 with 8, 250 with 256.
-    static constexpr std::size_t block = 4;
+    /// the block, the less random the order, which counts where features are few: squared loss on cadata needs 107 passes with
+    /// single rows, 254 with blocks of 4. So rows that stay in a near cache go singly.
+    std::size_t block() const noexcept {
+        const std::int64_t bytes =
+            state.back().begin * static_cast<std::int64_t>(sizeof *columns + (is_same ? 0 : sizeof(Value)));
+        return bytes < 1 << 20 ? 1 : (bytes < 1 << 22 ? 2 : 4);
+    }
 
     RandomRows(const Problem &problem, bool may_copy, Random &random);
     bool is_copy() const { return !order_.empty(); }
     /// Row of the problem at a place.
     std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
+    std::int64_t size(std::size_t place) const noexcept { return state[place + 1].begin - state[place].begin; }
     const std::int32_t *columns_of(std::size_t place) const noexcept {
-        return columns + (offsets[place] & column_mask_);
+        return columns + (state[place].begin & column_mask_);
     }
     Values values(std::size_t place) const noexcept {
         if constexpr (is_same) return {row_values_[row_at(place)]};
-        if constexpr (!is_same) return values_ + offsets[place];
+        if constexpr (!is_same) return values_ + state[place].begin;
     }
     void prefetch(std::size_t place) const noexcept {
         __builtin_prefetch(columns_of(place));
         if constexpr (is_same) return;
-        __builtin_prefetch(values_ + offsets[place]);
-        if constexpr (sizeof(Value) > sizeof *columns) __builtin_prefetch(values_ + offsets[place] + 8);
+        __builtin_prefetch(values_ + state[place].begin);
+        if constexpr (sizeof(Value) > sizeof *columns) __builtin_prefetch(values_ + state[place].begin + 8);
     }
 
   private:
@@ -77,7 +90,6 @@ template <class Values> struct RandomRows {
     std::vector<std::int32_t> same_columns_; // of all rows, where they are dense ones of the problem
     std::int64_t column_mask_ = -1;          // 0 there: a branch instead doubles the time of short rows
     std::vector<std::int32_t> order_;        // of the copy
-    std::vector<std::int64_t> own_offsets_;
     std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> own_columns_;
     using Value = std::conditional_t<is_same, char, std::remove_cvref_t<decltype(std::declval<Values>()[0])>>;
     const Value *values_ = nullptr;
@@ -85,7 +97,8 @@ template <class Values> struct RandomRows {
 };
 
 template <class Values>
-RandomRows<Values>::RandomRows(const Problem &problem, bool may_copy, Random &random) : count(at(problem.rows())) {
+RandomRows<Values>::RandomRows(const Problem &problem, bool may_copy, Random &random)
+    : count(at(problem.rows())), state(count + 1) {
     if constexpr (is_same) row_values_ = problem.row_values();
     std::visit(
         [&](const auto &matrix) {
@@ -101,7 +114,8 @@ RandomRows<Values>::RandomRows(const Problem &problem, bool may_copy, Random &ra
 }
 
 template <class Values> template <class Matrix> void RandomRows<Values>::refer_to(const Matrix &matrix) {
-    offsets = matrix.offsets().data();
+    const std::span<const std::int64_t> offsets = matrix.offsets();
+    for (std::size_t p = 0; p <= count; ++p) state[p].begin = offsets[p];
     columns = matrix.row(0).columns - offsets[0];
     if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values - offsets[0];
 }
@@ -109,9 +123,7 @@ template <class Values> template <class Matrix> void RandomRows<Values>::refer_t
 template <class Values> template <class Matrix> void RandomRows<Values>::refer_to_dense(const Matrix &matrix) {
     same_columns_.resize(at(matrix.cols()));
     std::iota(same_columns_.begin(), same_columns_.end(), 0);
-    own_offsets_.resize(count + 1);
-    for (std::size_t p = 0; p <= count; ++p) own_offsets_[p] = static_cast<std::int64_t>(p) * matrix.cols();
-    offsets = own_offsets_.data();
+    for (std::size_t p = 0; p <= count; ++p) state[p].begin = static_cast<std::int64_t>(p) * matrix.cols();
     columns = same_columns_.data();
     column_mask_ = 0;
     if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values;
@@ -121,7 +133,6 @@ template <class Values> template <class Matrix> void RandomRows<Values>::copy(co
     order_.resize(count);
     std::iota(order_.begin(), order_.end(), 0);
     random.shuffle(order_);
-    own_offsets_.resize(count + 1);
     own_columns_.resize(at(matrix.nonzeros()));
     if constexpr (!is_same) own_values_.resize(at(matrix.nonzeros()));
     std::size_t end = 0;
@@ -132,9 +143,8 @@ template <class Values> template <class Matrix> void RandomRows<Values>::copy(co
             if constexpr (!is_same) own_values_[end] = static_cast<Value>(row.value(q));
             end += row.value(q) != 0 ? 1 : 0; // dense data have zeros
         }
-        own_offsets_[p + 1] = static_cast<std::int64_t>(end);
+        state[p + 1].begin = static_cast<std::int64_t>(end);
     }
-    offsets = own_offsets_.data();
     columns = own_columns_.data();
     values_ = own_values_.data();
 }
@@ -172,9 +182,7 @@ template <class L, class Values> class FastMethod final : public Method {
     bool free_intercept_ = false;
     Random random_;
     RandomRows<Values> rows_;
-    std::vector<double> own_b_, omega_row_; // where the rows are a copy; where they are weighted
-    const double *b_ = nullptr;
-    std::vector<double> norm2_, y_;
+    std::vector<double> omega_row_; // where the rows are weighted
     DualState<L> dual_;
     bool is_sdca_ = false;                      // for the whole run: then x = -u/lambda, and one vector is enough
     std::vector<ZU, HugePageAllocator<ZU>> zu_; // otherwise
@@ -188,6 +196,7 @@ template <class L, class Values> class FastMethod final : public Method {
     std::vector<std::int32_t> active_, visiting_; // active rows in order; blocks of them in this sweep's order
     std::vector<std::uint8_t> dropped_;
     std::size_t next_ = 0;
+    std::size_t sample_ = 8; // every so many visits one is looked at for the gap, a power of two
     double moved_ = 0, young_ = 0, estimated_gap_ = infinity, last_gap_ = 0;
     std::int64_t visits_ = 0, touched_ = 0;
 };
@@ -197,34 +206,32 @@ FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::op
                                   bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem, context.copy, random_), norm2_(at(n_)), y_(at(n_)), dual_(at(n_)), dropped_(at(n_)) {
+      rows_(problem, context.copy, random_), dual_(at(n_)), dropped_(at(n_)) {
     const std::span<const double> norms = problem.squared_row_norms();
     free_intercept_ = problem.intercept() == Intercept::free;
-    if (rows_.is_copy()) own_b_.resize(at(n_));
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
-    for (std::size_t p = 0; p < y_.size(); ++p) {
+    std::vector<double> norm2(rows_.count);
+    for (std::size_t p = 0; p < rows_.count; ++p) {
         const std::size_t i = rows_.row_at(p);
-        if (rows_.is_copy()) own_b_[p] = problem_.targets()[i];
         if (!omega_row_.empty()) omega_row_[p] = problem_.importance()[i];
-        norm2_[p] = omega_row(p) * norms[i]; // of sqrt(omega) a, see spdc.cpp
+        rows_.state[p].b = problem_.targets()[i];
+        norm2[p] = rows_.state[p].norm2 = omega_row(p) * norms[i];
     }
-    b_ = rows_.is_copy() ? own_b_.data() : problem_.targets().data();
-    R_ = median_norm(norm2_);
+    R_ = median_norm(std::move(norm2));
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
         if (free_intercept_) x0_ = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
-        for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += omega_row(p) * column_ * column_;
+        for (std::size_t p = 0; p < rows_.count; ++p) rows_.state[p].norm2 += omega_row(p) * column_ * column_;
     }
     // All duals start at 0, where u and the x that it implies are 0, too; rows without entries never move.
-    for (std::size_t p = 0; p < y_.size(); ++p) {
-        if (norm2_[p] == 0) y_[p] = loss_.derivative(0, b_[p]);
-    }
+    for (RowState &row : rows_.state) row.y = row.norm2 == 0 ? loss_.derivative(0, row.b) : 0;
     const double n = static_cast<double>(n_);
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, n);
     const double largest = R_ / std::sqrt(lambda_ * n * gamma_);
     is_sdca_ = is_sdca || (!omega && largest <= 1.5);
     rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega);
     is_sdca_ ? x_.resize(at(d_)) : zu_.resize(at(d_));
+    sample_ = std::clamp<std::size_t>(std::bit_floor(rows_.count / 1024), 8, 64);
     activate_all();
     set_steps();
     start_sweep();
@@ -235,10 +242,11 @@ template <class L, class Values>
 void FastMethod<L, Values>::start(std::span<const double> x, std::span<const double> y) {
     std::vector<double> u(x.size());
     problem_.combine(y, u);
-    for (std::size_t p = 0; p < y_.size(); ++p) {
-        if (norm2_[p] == 0) continue;
-        y_[p] = y[rows_.row_at(p)];
-        dual_.set(p, y_[p], b_[p]);
+    for (std::size_t p = 0; p < rows_.count; ++p) {
+        RowState &row = rows_.state[p];
+        if (row.norm2 == 0) continue;
+        row.y = y[rows_.row_at(p)];
+        dual_.set(p, row.y, row.b);
     }
     for (std::size_t j = 0; j < at(d_); ++j) is_sdca_ ? void(x_[j] = -u[j] / lambda_) : void(zu_[j] = ZU{x[j], u[j]});
     if (column_ == 0) return;
@@ -257,7 +265,7 @@ template <class L, class Values> void FastMethod<L, Values>::set_steps() {
 
 template <class L, class Values> void FastMethod<L, Values>::start_sweep() {
     // Inside a block rows keep their order, which the memory likes; where blocks begin changes from sweep to sweep.
-    constexpr std::size_t block = RandomRows<Values>::block;
+    const std::size_t block = rows_.block();
     const std::size_t shift = at(random_.below(static_cast<std::int64_t>(block)));
     std::vector<std::size_t> block_order((active_.size() + shift + block - 1) / block);
     std::iota(block_order.begin(), block_order.end(), 0);
@@ -301,7 +309,6 @@ template <class L, class Values> void FastMethod<L, Values>::activate_all() {
 template <class L, class Values>
 template <bool is_sdca>
 void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
-    const std::int64_t *const offsets = rows_.offsets;
     ZU *const zu = zu_.data();
     double *const x = x_.data();
     const double inverse_n = 1 / static_cast<double>(n_);
@@ -309,17 +316,15 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
     for (std::size_t k = from; k < to; ++k) {
         if (k + 12 < visiting_.size()) { // the row's numbers, then its entries
             const std::size_t later = at(visiting_[k + 12]);
-            __builtin_prefetch(offsets + later);
-            __builtin_prefetch(b_ + later);
-            __builtin_prefetch(&y_[later], 1);
-            __builtin_prefetch(&norm2_[later]);
+            __builtin_prefetch(&rows_.state[later], 1);
             dual_.prefetch(later);
             rows_.prefetch(at(visiting_[k + 6]));
         }
         const auto i = at(visiting_[k]);
         const std::int32_t *const columns = rows_.columns_of(i);
         const Values values = rows_.values(i);
-        const std::int64_t count = offsets[i + 1] - offsets[i];
+        const std::int64_t count = rows_.size(i);
+        RowState &row = rows_.state[i];
         double s = column_ * x0_;
         if constexpr (is_sdca) {
             s += dot(columns, values, count, x);
@@ -327,11 +332,12 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
             const ZU product = dot(columns, values, count, zu);
             s += alpha * product[0] + beta * product[1];
         }
-        const double b = b_[i], y = y_[i], norm2 = norm2_[i];
+        const double b = row.b, y = row.y, norm2 = row.norm2;
         if (norm2 == 0) continue; // its dual is where it belongs from the start
         const double next = dual_.step(loss_, i, s, y, sigma_scale_ / norm2, b);
         const double delta = next - y;
-        if ((k & 7) == 0) young += 8 * omega_row(i) * (loss_.value(s, b) + loss_.conjugate(y, b) - y * s);
+        if ((k & (sample_ - 1)) == 0)
+            young += static_cast<double>(sample_) * omega_row(i) * (loss_.value(s, b) + loss_.conjugate(y, b) - y * s);
         if constexpr (HasBoundedDual<L>) {
             if (shrinks_) watch(i, s, y, b, delta);
         }
@@ -343,7 +349,7 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
             x0_ = (x0_ - tau_ * (u0_ + (extrapolate_ - inverse_n) * move * column_)) * (free_intercept_ ? 1.0 : rho_);
         }
         if (delta == 0) continue;
-        y_[i] = next;
+        row.y = next;
         moved += delta * delta * norm2;
         if constexpr (is_sdca) {
             const double to_x = -to_u / lambda_;
@@ -402,8 +408,8 @@ template <class L, class Values> void FastMethod<L, Values>::point(std::vector<d
     std::copy(x_.begin(), x_.end(), x.begin());
     for (std::size_t j = 0; j < zu_.size(); ++j) x[j] = alpha_ * zu_[j][0] + beta_ * zu_[j][1];
     if (column_ != 0) x.back() = x0_ * column_;
-    y.resize(y_.size());
-    for (std::size_t p = 0; p < y_.size(); ++p) y[rows_.row_at(p)] = y_[p];
+    y.resize(rows_.count);
+    for (std::size_t p = 0; p < rows_.count; ++p) y[rows_.row_at(p)] = rows_.state[p].y;
 }
 
 template <class L>

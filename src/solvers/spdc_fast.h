@@ -160,17 +160,20 @@ template <class L> struct DualState {
 };
 
 template <> struct DualState<Logistic> {
-    std::vector<double> t;                                  // logit of p = -b y
-    explicit DualState(std::size_t rows) : t(rows, -4.6) {} // of p = 0.01, though y starts at 0
+    std::vector<float> t; // logit of p = -b y: where the next step starts, which need not be exact
+    explicit DualState(std::size_t rows) : t(rows, -4.6F) {} // of p = 0.01, though y starts at 0
     void set(std::size_t i, double y, double b) noexcept {
         const double p = std::clamp(-b * y, 1e-300, 1 - 1e-16);
-        t[i] = std::log(p) - std::log1p(-p);
+        keep_logit(i, std::log(p) - std::log1p(-p));
     }
     double logit(std::size_t i) const noexcept { return t[i]; }
     void prefetch(std::size_t i) const noexcept { __builtin_prefetch(&t[i], 1); }
-    void keep_logit(std::size_t i, double value) noexcept { t[i] = value; }
+    void keep_logit(std::size_t i, double value) noexcept { t[i] = static_cast<float>(value); }
     double step(const Logistic &loss, std::size_t i, double s, double y, double sigma, double b) noexcept {
-        return step_from(t[i], loss, s, y, sigma, b);
+        double root = logit(i);
+        const double next = step_from(root, loss, s, y, sigma, b);
+        keep_logit(i, root);
+        return next;
     }
     // The root of F(t) = t + m + (p(t) - p0)/sigma, to 5 % of the start's residual: the next visit continues from here, and
     // tighter roots did not save passes.
@@ -181,13 +184,13 @@ template <> struct DualState<Logistic> {
         if (std::fabs(first) < 1e-14) return y;
         double lower = -margin - (1 - p0) * inverse, upper = -margin + p0 * inverse, f = first;
         for (int iteration = 0; iteration < 60; ++iteration) {
-            (f > 0 ? upper : lower) = f > 0 ? std::min(upper, root) : std::max(lower, root);
             double next = root - f / (1 + p * (1 - p) * inverse);
             if (!(lower <= next && next <= upper)) next = 0.5 * (lower + upper);
             root = next;
             p = 1 / (1 + std::exp(-root));
             f = root + margin + (p - p0) * inverse;
             if (std::fabs(f) <= 0.05 * std::fabs(first)) break;
+            (f > 0 ? upper : lower) = root;
         }
         logit = root;
         return -b * p;
@@ -195,9 +198,8 @@ template <> struct DualState<Logistic> {
 };
 
 /// R: the median norm of the rows that have entries.
-inline double median_norm(const std::vector<double> &squared_norms) {
-    std::vector<double> norms;
-    std::copy_if(squared_norms.begin(), squared_norms.end(), std::back_inserter(norms), [](double v) { return v > 0; });
+inline double median_norm(std::vector<double> norms) {
+    std::erase(norms, 0.0);
     if (norms.empty()) return 1;
     const auto middle = norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2);
     std::nth_element(norms.begin(), middle, norms.end());
