@@ -21,6 +21,8 @@ template <class Value> class GramDescent : private GramSweeps {
     void tidy(std::span<const std::int32_t> features);
     /// Takes in those of `features` that G lacks. False where that would cost more than `worth` entries; then nothing is done.
     bool include(std::span<const std::int32_t> features, const Curvatures &h, std::int64_t worth);
+    /// G between the k-th feature that came in and all, in the order of their coming.
+    const double *row(std::size_t k) const noexcept { return gram_.data() + k * stride_; }
     bool has(std::int32_t feature) const noexcept { return place_[static_cast<std::size_t>(feature)] != absent; }
     /// From x with derivatives u: takes up those of `set` that G has. The others of G are left alone.
     void start(std::span<const std::int32_t> set, const std::vector<double> &x, const std::vector<double> &u);

@@ -18,14 +18,16 @@
 //
 // Different here: any convex loss, bounds, unpenalised columns and weights run through the same model. Gram matrices outlive
 // Newton steps while the curvatures stay about the same. Curvatures get a floor that follows the line search, because the losses
-// of the hinge and Huber kind have none in places. Losses with kinks are rounded, and the rounding shrinks with the gap: fine
-// to 1e-6, slow beyond, unless there is no l2 penalty and a corner ends it (vertex.h). Everything is measured by the curvature of its
-// column, so units of features do not matter.
+// of the hinge and Huber kind have none in places. Losses with kinks are rounded until the gap is below a third; from there on an
+// interior point method solves the sets (set_barrier.h), or where that cannot, the rounding shrinks with the gap, which gets slow; without
+// an l2 penalty a corner may end it (vertex.h). Everything is measured by the curvature of its column, so units of features do
+// not matter.
 #include "column_matrix.h"
 #include "few_features.h"
 #include "free_coordinates.h"
 #include "methods.h"
 #include "quadratic_model.h"
+#include "set_barrier.h"
 #include "vertex.h"
 
 #include <fmt/format.h>
@@ -78,20 +80,21 @@ template <class Value> class WorkingSetMethod final : public Method {
   public:
     explicit WorkingSetMethod(const Problem &problem);
 
+    void aim(double tolerance) override { tolerance_ = tolerance; }
     void start(std::span<const double> x, std::span<const double> y) override;
     void advance(double passes) override;
     double passes() const override {
-        return static_cast<double>(touched_ + model_.touched()) /
-               static_cast<double>(std::max<std::int64_t>(1, columns_.entries()));
+        return static_cast<double>(touched()) / static_cast<double>(std::max<std::int64_t>(1, columns_.entries()));
     }
     void point(std::vector<double> &x, std::vector<double> &y) override;
     void certified(const Found &found) override;
     double estimated_gap() const override {
         return std::max(vertex_ ? 0.0 : gap_ / size_, 1e-300) * reference_; // a corner is right, or it is not
     }
-    std::int64_t coordinates_touched() const override { return touched_ + model_.touched(); }
+    std::int64_t coordinates_touched() const override { return touched(); }
 
   private:
+    std::int64_t touched() const { return touched_ + model_.touched() + (barrier_ ? barrier_->touched() : 0); }
     void look_at_all();
     double feasible_scale() const;
     void measure_gap(double scale);
@@ -102,6 +105,8 @@ template <class Value> class WorkingSetMethod final : public Method {
     void differentiate();
     void differentiate_set();
     bool step(std::int64_t budget);
+    bool step_by_barrier();
+    void leave_barrier();
     void set_up_model();
     double find_curvatures();
     bool search_line();
@@ -140,6 +145,9 @@ template <class Value> class WorkingSetMethod final : public Method {
     double reference_ = 0;                           // the objective that the driver knows
     double floor_ = 1e-3;                            // of the curvatures, in units of the largest
     double unrest_ = infinity;                       // change of the curvatures between the last steps
+    double tolerance_ = 1e-4;
+    std::optional<SetBarrier<Value>> barrier_; // from where the rounding is small
+    bool may_use_barrier_ = false, is_in_barrier_ = false, y_is_of_barrier_ = false;
     int steps_in_set_ = 0;
     std::int64_t touched_ = 0;
     std::optional<Vertex> vertex_;    // to be certified next
@@ -159,6 +167,8 @@ WorkingSetMethod<Value>::WorkingSetMethod(const Problem &problem)
     if (has_kinks(problem.loss())) {
         for (std::size_t i = 0; i < z_.size(); ++i) rounding_ += weight(i) * std::fabs(z_[i] - problem.targets()[i]);
         if (rounding_ == 0) rounding_ = 1e-3;
+        const auto is_open = [](const Box &g) { return g.bounds.lower == -infinity && g.bounds.upper == infinity; };
+        may_use_barrier_ = is_open(penalties_[0]) && is_open(penalties_[d_ - 1]);
     }
     differentiate();
 }
@@ -170,14 +180,14 @@ template <class Value> void WorkingSetMethod<Value>::start(std::span<const doubl
 }
 
 template <class Value> void WorkingSetMethod<Value>::advance(double passes) {
-    const std::int64_t start = touched_ + model_.touched();
+    const std::int64_t start = touched();
     const auto asked = static_cast<std::int64_t>(passes * static_cast<double>(columns_.entries()));
     const std::int64_t end = start + std::max(asked, round_entries);
     if (!has_set_) look_at_all();
     while (true) {
-        const std::int64_t left = end - touched_ - model_.touched();
+        const std::int64_t left = end - touched();
         if (step(left)) break;
-        if (touched_ + model_.touched() >= end) return;
+        if (touched() >= end) return;
     }
     look_at_all();
 }
@@ -198,7 +208,7 @@ template <class Value> void WorkingSetMethod<Value>::point(std::vector<double> &
 template <class Value> void WorkingSetMethod<Value>::certified(const Found &found) {
     const Certificate &now = found.certificate;
     reference_ = std::max(std::fabs(now.primal), std::fabs(now.dual));
-    if (is_vertex_) return; // says nothing of x_
+    if (is_vertex_ || is_in_barrier_) return; // says nothing of x_, or nothing new
     predict();
     if (now.relative_gap > 2 * gap_ / size_) { // screening may have trusted a guess too much
         alive_.clear();
@@ -215,7 +225,7 @@ template <class Value> void WorkingSetMethod<Value>::predict() {
         axpy(x_[at(j)], column, z_.data());
         touched_ += column.size();
     }
-    y_is_current_ = false;
+    y_is_current_ = y_is_of_barrier_; // which is no function of z
 }
 
 template <class Value> void WorkingSetMethod<Value>::differentiate() {
@@ -246,9 +256,14 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     look_for_vertex();
     const double scale = feasible_scale();
     measure_gap(scale);
+    if (may_use_barrier_ && !barrier_ && gap_ < 0.3 * size_) {
+        barrier_.emplace(problem_, columns_, penalties_);
+        gap_of_set_ = gap_;
+    }
     screen(scale);
     choose_set();
     has_set_ = true;
+    is_in_barrier_ = false;
     u_is_lost_ = !y_is_current_;
     steps_in_set_ = 0;
 }
@@ -306,7 +321,7 @@ template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
     gap_ = std::max(primal - dual, 0.0);
     size_ = std::max({std::fabs(primal), std::fabs(dual), 1e-300});
     gap_of_set_ = gap_;
-    if (rounding_ == 0) return;
+    if (rounding_ == 0 || barrier_) return;
     gap_of_set_ = std::max(rounded + penalty_ - dual + 0.5 * rounding_ * squares, 0.0);
     if (gap_of_set_ > 0.2 * gap_) return;
     rounding_ = std::max(0.2 * rounding_, 1e-100); // it is most of the gap
@@ -347,9 +362,11 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
     }
     // the gap of a set that has all it needs must fall
     strictness_ = has_news || gap_of_set_ < 0.3 * last_gap_ ? 1.0 : std::max(0.1 * strictness_, 1e-8);
+    if (y_is_of_barrier_ && strictness_ < 1e-3) leave_barrier();
     last_gap_ = gap_of_set_;
     // a tenth of those that want to at x = 0 will, about
-    const std::size_t more = std::min(scores_.size(), std::max<std::size_t>({100, set_.size(), wanting / 10}));
+    const std::size_t few = barrier_ ? barrier_->room(set_.size(), wanting) : std::max(set_.size(), wanting / 10);
+    const std::size_t more = std::min(scores_.size(), std::max<std::size_t>(100, few));
     std::nth_element(scores_.begin(), scores_.begin() + static_cast<std::ptrdiff_t>(more), scores_.end());
     for (std::size_t k = 0; k < more; ++k) set_.push_back(scores_[k].second);
     std::sort(set_.begin(), set_.end());
@@ -403,8 +420,31 @@ template <class Value> void WorkingSetMethod<Value>::differentiate_set() {
     }
 }
 
+/// Rounding is all that is left, or the set too large.
+template <class Value> void WorkingSetMethod<Value>::leave_barrier() {
+    touched_ += barrier_->touched();
+    barrier_.reset();
+    may_use_barrier_ = is_in_barrier_ = y_is_of_barrier_ = y_is_current_ = false;
+}
+
+/// A step towards the minimiser over the set of the loss as it is; true when it was the last.
+template <class Value> bool WorkingSetMethod<Value>::step_by_barrier() {
+    if (!is_in_barrier_) {
+        const double target = strictness_ * std::max(0.02 * gap_, 0.1 * tolerance_ * size_);
+        barrier_->start(set_, std::max(gap_, 0.1 * size_), target, x_, y_);
+    }
+    barrier_->advance(x_, y_);
+    is_in_barrier_ = barrier_->is_running();
+    if (is_in_barrier_) return false;
+    y_is_of_barrier_ = true;
+    predict();
+    return true;
+}
+
 /// One model and its minimiser; true when the set is solved as well as the gap asks.
 template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
+    if (barrier_ && !barrier_->takes(set_.size())) leave_barrier();
+    if (barrier_) return step_by_barrier();
     // Of the gap that may be left in the set, and of the model that may be left in a step: sets and models are far from right at
     // first; later a look at all features costs more than solving a model that may be exact.
     const bool is_early = gap_of_set_ > 0.1 * size_;
