@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import spdc
+from spdc.estimators._classifiers import encoded
 
 # what the twins skip, too
 SKIPPED = ("SCIPY_ARRAY_API is not set", "does not have a predict_proba method")
@@ -231,6 +232,31 @@ def test_three_classes_and_probabilities():
     np.testing.assert_allclose(model.coef_[2], rest.coef_[0], atol=1e-3)
     two = spdc.LogisticRegression().fit(X[:100], names[:100]).predict_proba(X[:100])
     assert two.shape == (100, 2) and np.all((two[:, 1] > 0.5) == (names[:100] == "versicolor"))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.int64, np.float32, np.float64, "U5"])
+@pytest.mark.parametrize("values", [[0, 1], [1, 0], [1], [0, 1, 1, 0, 2], [2, 0, 1]])
+def test_labels_are_coded_as_unique_codes_them(dtype, values):
+    y = np.array(values * 3).astype(dtype)
+    for found, expected in zip(encoded(y), np.unique(y, return_inverse=True)):
+        assert np.array_equal(found, expected)
+    assert encoded(y)[0].dtype == y.dtype
+
+
+def test_numbers_are_no_labels(rng):
+    for y in (rng.normal(size=40), np.repeat([0.5, 1.0], 20), np.repeat([1.0, 0.5], 20)):
+        with pytest.raises(ValueError, match="Unknown label type: continuous"):
+            spdc.LogisticRegression().fit(rng.normal(size=(40, 2)), y)
+
+
+def test_names_of_an_earlier_fit_are_forgotten(name, model, rng):
+    X = rng.normal(size=(40, 3))
+    y = targets_for(name, X, rng)
+    model.fit(pd.DataFrame(X, columns=list("abc")), y)
+    model.fit(X[:, :2], y)
+    assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 2
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        model.predict(X)
 
 
 def test_class_weights(rng):

@@ -23,11 +23,13 @@ def encoded(y):
     """The classes, ascending, and the place of each row's class among them. Two classes, the usual case, need no sorting."""
     if y.dtype.kind in "biufU" and len(y):
         is_first = y == y[0]
-        classes = np.sort(y[[0, np.argmin(is_first)]])
-        is_second = y == classes[1]
-        whole = y.dtype.kind != "f" or np.all(classes == np.floor(classes))
-        if whole and classes[0] != classes[1] and np.all(is_second != (y == classes[0])):
-            return classes, is_second.astype(np.intp)
+        others = y[is_first.argmin()]
+        is_other = y == others
+        whole = y.dtype.kind != "f" or float(y[0]).is_integer() and float(others).is_integer()
+        if whole and y[0] != others and (is_first ^ is_other).all():
+            if y[0] < others:
+                return np.array([y[0], others], dtype=y.dtype), is_other.view(np.int8)
+            return np.array([others, y[0]], dtype=y.dtype), is_first.view(np.int8)
     check_classification_targets(y)
     return np.unique(y, return_inverse=True)
 
