@@ -142,7 +142,7 @@ def test_rows_of_weight_zero_without_a_copy(kind, table):
         ("LinearSVC", {"C": 0.1, "penalty": "l1"}),
         ("LinearSVR", {"C": 0.1, "epsilon": 0.2}),
         ("LogisticRegression", {"C": 0.1, "solver": "liblinear"}),
-        ("LogisticRegression", {"C": 0.1, "solver": "liblinear", "l1_ratio": 0.5}),
+        ("LogisticRegression", {"C": 0.1, "solver": "liblinear", "l1_ratio": 1.0}),
     ],
 )
 def test_a_scaled_intercept_without_a_copy(name, parameters, scaling, table):

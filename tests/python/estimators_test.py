@@ -370,6 +370,10 @@ def test_bad_parameters(labelled):
         assert spdc.Ridge(solver=solver).fit(X, y).relative_gap_ <= 1e-4
     with pytest.raises(NotImplementedError, match="crammer_singer"):
         spdc.LinearSVC(multi_class="crammer_singer").fit(X, y)
+    for words in ({"l1_ratio": 0.5}, {"penalty": "elasticnet", "l1_ratio": 0.5}):  # as its twin
+        for kind in (spdc.LogisticRegression, ESTIMATORS["LogisticRegression"]):
+            with pytest.raises(ValueError, match="elastic ?net"):
+                kind(solver="liblinear", **words).fit(X, y)
     with pytest.raises(ValueError, match="negative"):
         spdc.PoissonRegressor().fit(X, y)
     with pytest.raises(ValueError, match="(?i)weight"):

@@ -224,7 +224,7 @@ def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> 
     """
     is_scaled = estimator.fit_intercept and penalize and intercept_scaling != 1
     l1, l2 = problem.get("l1", 0.0), problem.get("l2", 0.0)
-    has_column = is_scaled and (bool(estimator.copy) or (l1 > 0 and l2 > 0))
+    has_column = is_scaled and bool(estimator.copy)
     if has_column:
         X = with_constant(X, intercept_scaling)
     elif is_scaled:
@@ -244,7 +244,8 @@ def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> 
 def scaled_penalties(scaling, features: int, l1: float, l2: float) -> dict:
     """A column of s without a copy of X for it. With v its weight and b = s v the intercept, l1 |v| + (l2/2) v² is
     (l1/s) |b| + (l2/2s²) b²: the intercept of the library, whose column is 1, and factors that give the features their penalties back.
-    One factor serves l1 or l2, not both."""
+    One factor serves l1 or l2, not both: none of scikit-learn's models has an elastic net and such a column."""
+    assert l1 == 0 or l2 == 0
     factor = scaling if l1 > 0 else scaling**2
     return {"l1": l1 / factor, "l2": l2 / factor, "penalty_factors": np.full(features, float(factor))}
 

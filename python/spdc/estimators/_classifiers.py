@@ -212,6 +212,11 @@ class LogisticRegression(Classifier):
         share = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio or 0.0)
         if self.penalty is None:
             return self._fit_unpenalised(X, y, sample_weight)
+        if self.solver == "liblinear" and 0 < share < 1:
+            raise ValueError(
+                f"solver='liblinear' has no elastic net (l1_ratio={share:g}), here as in scikit-learn; solver='auto' has, with an "
+                f"intercept that is not penalised"
+            )
         return self._fit_labels(
             X,
             y,
