@@ -62,6 +62,19 @@ def test_parameters_are_scikit_learns(name, model):
     assert {"n_jobs", "copy", "tol", "max_iter"} <= set(ours)
 
 
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_attributes_have_the_twins_shapes(name, fit_intercept, rng):
+    X = rng.normal(size=(60, 4))
+    three = [np.digitize(X[:, 0], [-0.5, 0.5])] if name in CLASSIFIERS else []
+    for y in [targets_for(name, X, rng), *three]:
+        ours, twin = (kind(fit_intercept=fit_intercept).fit(X, y) for kind in (getattr(spdc, name), ESTIMATORS[name]))
+        expected = {attribute: value for attribute, value in vars(twin).items() if attribute.endswith("_") and value is not None}
+        assert len(expected) >= 3
+        for attribute, value in expected.items():
+            assert np.shape(getattr(ours, attribute)) == np.shape(value), attribute
+        assert ours.predict(X).shape == twin.predict(X).shape
+
+
 def test_certificate_attributes(fitted):
     model, _ = fitted
     assert model.stop_reason_ == "gap_reached" and 0 <= model.relative_gap_ <= model.tol
@@ -243,6 +256,15 @@ def test_labels_are_coded_as_unique_codes_them(dtype, values):
     assert encoded(y)[0].dtype == y.dtype
 
 
+def test_spelled_numbers_are_numbers(name, model, rng):
+    X = rng.normal(size=(40, 2))
+    y = rng.poisson(3.0, size=40)
+    if name not in CLASSIFIERS:
+        assert np.array_equal(clone(model).fit(X, y.astype(str)).coef_, model.fit(X, y).coef_)
+        with pytest.raises(ValueError, match="could not convert string to float"):
+            model.fit(X, np.where(y > 3, "many", "few"))
+
+
 def test_numbers_are_no_labels(rng):
     for y in (rng.normal(size=40), np.repeat([0.5, 1.0], 20), np.repeat([1.0, 0.5], 20)):
         with pytest.raises(ValueError, match="Unknown label type: continuous"):
@@ -277,7 +299,7 @@ def test_balanced_weights_count_sample_weights_as_the_twin_does(name, rng):
     weights = np.where(y == "yes", 4.0, 1.0) * rng.integers(0, 3, 100)
     ours = getattr(spdc, name)(class_weight="balanced", tol=1e-12).fit(X, y, weights)
     twin = ESTIMATORS[name](class_weight="balanced", tol=1e-10, max_iter=100000).fit(X, y, weights)
-    np.testing.assert_allclose(ours.coef_[0], np.ravel(twin.coef_), atol=1e-5)
+    np.testing.assert_allclose(np.ravel(ours.coef_), np.ravel(twin.coef_), atol=1e-5)
 
 
 def test_three_classes_with_weights_weigh_every_row(rng):

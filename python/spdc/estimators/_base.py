@@ -110,6 +110,8 @@ class Certified:
                 ensure_all_finite=False,  # the library looks at every entry: see dataset_of
                 **checks,
             )
+        if checks.get("y_numeric") and y.dtype.kind not in "biuf":
+            y = y.astype(np.float64)  # numbers that are spelled
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return X, y, sample_weight

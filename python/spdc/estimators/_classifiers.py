@@ -128,7 +128,7 @@ class LogisticRegression(Classifier):
     ----------
     classes_, coef_, intercept_, n_features_in_, feature_names_in_
         As in scikit-learn.
-    n_iter_ : int
+    n_iter_ : ndarray of shape (1,)
         Passes over the data.
     dual_gap_, relative_gap_ : float
         The objective is at most this far above the smallest possible; absolutely and relatively.
@@ -226,6 +226,10 @@ class LogisticRegression(Classifier):
             penalize=self.solver == "liblinear",
             solver=self.solver,
         )
+
+    def _keep(self, results, scale, single):
+        super()._keep(results, scale, single)
+        self.n_iter_ = np.array([self.n_iter_], dtype=np.int32)  # as the twin's
 
     def _fit_unpenalised(self, X, y, sample_weight):
         C, self.C = self.C, math.inf
@@ -365,7 +369,7 @@ class LinearSVC(Classifier):
         """
         if self.multi_class != "ovr":
             raise NotImplementedError("multi_class='crammer_singer' is not offered; take 'ovr'")
-        return self._fit_labels(
+        self._fit_labels(
             X,
             y,
             sample_weight,
@@ -374,6 +378,9 @@ class LinearSVC(Classifier):
             penalize=self.penalize_intercept,
             solver=self.solver,
         )
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+        return self
 
 
 class RidgeClassifier(RidgeBase, LinearClassifierMixin, BaseEstimator):
@@ -471,7 +478,6 @@ class RidgeClassifier(RidgeBase, LinearClassifierMixin, BaseEstimator):
             factors = compute_sample_weight(self.class_weight, y)
             weights = factors if weights is None else weights * factors
         self._fit_targets(X, codes[:, 0] if codes.shape[1] == 1 else codes, weights)
-        self.coef_ = np.atleast_2d(self.coef_)
         self.intercept_ = np.atleast_1d(self.intercept_) if self.fit_intercept else 0.0
         return self
 
