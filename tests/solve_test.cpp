@@ -434,6 +434,19 @@ TEST(Solve, CertifiesCountsInTheThousands) {
     }
 }
 
+// With rows of norm 1 text would need 6 (1 + sqrt(10/(lambda n))/2) passes. Kinks are harder for spdc_fast where targets are numbers.
+TEST(Solve, AutoLeavesKinksToNewtonWhereManyPassesAreLikely) {
+    const std::vector<std::vector<double>> rows{{1, 0}, {0, 1}, {-1, 0}, {0.6, 0.8}};
+    const auto chosen = [&](const AnyLoss &loss, double passes) {
+        const double root = 2 * (passes / 6 - 1), n = static_cast<double>(rows.size());
+        return solve(make_problem(rows, {1, -1, -1, 1}, loss, L2{10 / (root * root * n)}), Auto{}).solver;
+    };
+    EXPECT_EQ(chosen(Hinge{}, 55), "spdc_fast");
+    EXPECT_EQ(chosen(Hinge{}, 65), "newton");
+    EXPECT_EQ(chosen(Absolute{}, 15), "spdc_fast");
+    EXPECT_EQ(chosen(Absolute{}, 25), "newton");
+}
+
 TEST(Solve, AutoNamesItsChoiceAndItsReason) {
     const Result chosen = solve(tiny_problem());
     EXPECT_NE(chosen.solver, "auto");

@@ -48,10 +48,10 @@ double predicted_passes(const Problem &problem) {
 
 bool prefers_newton(const Problem &problem, const SolveContext &context) {
     if (!newton_takes(problem, 2000)) return false;
-    // a loss with kinks takes some hundred iterations, which threads share, and spdc_fast, where they hardly help, about twice the
-    // passes that text needs
+    // A loss with kinks takes some 50 iterations, which threads share. spdc_fast, where they hardly help, takes half to twice the passes
+    // that text needs where the targets are labels, and a multiple of that where they are numbers.
     const bool has_threads = context.threads >= 4 && !context.same_bits && problem.nonzeros() >= 1000000;
-    const double worth = has_threads ? 20 : 40;
+    const double worth = has_threads || problem.loss().task() == Task::regression ? 20 : 60;
     if (!is_smooth(problem.loss()) && passes_on_text(problem) < worth) return false;
     return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
 }

@@ -372,6 +372,7 @@ def test_huber_finds_scale_and_outliers(rng):
     np.testing.assert_allclose(exact.coef_, [1, 2, 3], atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:'penalty' was deprecated")
 def test_bad_parameters(labelled):
     X, y = labelled
     for model, words in [
