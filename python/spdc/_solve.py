@@ -359,6 +359,9 @@ def verify(X, y, result: Result, *, tolerance: float | None = None) -> Verificat
     problem = result.problem
     if problem.get("constant_column") is not None:  # of an estimator with an intercept_scaling
         X = with_constant(X, problem["constant_column"])
+    if problem.get("targets") is not None:  # of a classifier: what it makes of a label; those without weight may be anything
+        labels = (y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)).ravel().tolist()
+        y = [problem["targets"].get(label, 0) for label in labels]
     job, _ = _make_job(X, y, problem)
     job.set_penalty(problem["l1"], problem["l2"], problem["lower"], problem["upper"])
     found = job.verify(

@@ -340,6 +340,39 @@ def test_results_of_estimators_verify(model, kind, labelled):
     assert spdc.verify(kind(X), y, result).certified
 
 
+LABELS = {
+    "numbers": np.array([2, 10, 100]),
+    "text": np.array(["b", "a", "c"]),
+    "numbers as text": np.array(["9", "10", "100"]),  # another order than that of the numbers
+    "objects": np.array(["x", "y", "z"], dtype=object),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_results_of_classifiers_verify_with_their_labels(name, labels, count, rng):
+    X = rng.normal(size=(90, 4))
+    codes = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5][: count - 1])
+    y = LABELS[labels][codes]
+    weights = rng.integers(0, 3, 90).astype(float)
+    model = getattr(spdc, name)(class_weight="balanced").fit(X, y, weights)
+    for given in (y, list(y), pd.Series(y)):
+        results = model.result_ if isinstance(model.result_, list) else [model.result_]
+        assert all(spdc.verify(X, given, result).certified for result in results)
+    other = LABELS[labels][(codes + 1) % count]
+    assert not any(spdc.verify(X, other, result).certified for result in results)
+    if name != "RidgeClassifier":
+        assert np.array_equal(model.result_.classes, model.classes_)
+
+
+def test_results_of_several_labels_at_once_verify(rng):
+    X = rng.normal(size=(60, 3))
+    Y = (X @ rng.normal(size=(3, 2)) > 0).astype(int)
+    model = spdc.RidgeClassifier().fit(X, Y)
+    assert all(spdc.verify(X, Y[:, k], model.result_[k]).certified for k in range(2))
+
+
 def test_sparsify_and_sparse_coef(rng):
     X = rng.normal(size=(80, 30))
     y = targets_for("LinearSVC", X, rng)

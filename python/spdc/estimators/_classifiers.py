@@ -80,6 +80,8 @@ class Classifier(Certified, LinearClassifierMixin, SparseCoefMixin, BaseEstimato
         )
         if not self.fit_intercept:
             self.intercept_ = np.zeros(len(self.coef_))
+        result.classes = self.classes_
+        result.problem["targets"] = {label: code for code, label in enumerate(self.classes_.tolist())}  # for verify
         self._keep([result], scale if math.isfinite(scale) else W, single=True)  # without a penalty: the losses alone
         return self
 
@@ -472,12 +474,18 @@ class RidgeClassifier(RidgeBase, LinearClassifierMixin, BaseEstimator):
         X, y, weights = self._validated(X, y, sample_weight, multi_output=True)
         self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1)
         codes = self._label_binarizer.fit_transform(y).astype(np.float64)
-        if not self._label_binarizer.y_type_.startswith("multilabel"):
+        is_multilabel = self._label_binarizer.y_type_.startswith("multilabel")
+        if not is_multilabel:
             y = column_or_1d(y, warn=True)
         if self.class_weight is not None:
             factors = compute_sample_weight(self.class_weight, y)
             weights = factors if weights is None else weights * factors
-        self._fit_targets(X, codes[:, 0] if codes.shape[1] == 1 else codes, weights)
+        single = codes.shape[1] == 1
+        self._fit_targets(X, codes[:, 0] if single else codes, weights)
+        labels = [0, 1] if is_multilabel else self.classes_.tolist()
+        for k, result in enumerate([self.result_] if single else self.result_):
+            positive = labels[1:] if single or is_multilabel else [labels[k]]
+            result.problem["targets"] = {label: 1.0 if label in positive else -1.0 for label in labels}  # for verify
         self.intercept_ = np.atleast_1d(self.intercept_) if self.fit_intercept else 0.0
         return self
 
