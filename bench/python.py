@@ -4,7 +4,7 @@
 
 Every fit must bring the objective within the relative gap of the optimum, as proved by the lower bound of a much tighter run of ours.
 Our tolerance is that gap. scikit-learn's tolerances mean other things, so each of its solvers gets the largest of 1e-1, 1e-2, ... 1e-12 that
-is enough; only that fit's seconds of one core count (best of three when quick; OMP_NUM_THREADS and OPENBLAS_NUM_THREADS must be 1). A
+is enough; only that fit's seconds of one core count (best of several when quick; OMP_NUM_THREADS and OPENBLAS_NUM_THREADS must be 1). A
 solver that needs more than --limit seconds is given up.
 DATA_DIR (default ../shared/data) may lack files; their rows are left out.
 """
@@ -117,15 +117,13 @@ def datasets(folder):
 
 
 def seconds(make, X, y):
-    """The model, and the best time of up to three fits: of the processor, which others on the machine do not lengthen."""
+    """The model, and the best time of a third of a second of fits: of the processor, which others on the machine lengthen least."""
     best, spent = np.inf, 0.0
-    for _ in range(3):
+    while spent < 0.3:
         start = time.process_time()
         model = make().fit(X, y)
         best = min(best, time.process_time() - start)
         spent += time.process_time() - start
-        if spent > 1:
-            break
     return model, best
 
 
