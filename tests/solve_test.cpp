@@ -447,6 +447,38 @@ TEST(Solve, AutoLeavesKinksToNewtonWhereManyPassesAreLikely) {
     EXPECT_EQ(chosen(Absolute{}, 25), "newton");
 }
 
+// Of a dense matrix of zeros, ten ones a row, newton would be the sooner one if the zeros counted.
+TEST(Solve, AutoDoesNotCountTheZerosOfDenseData) {
+    Random random(1);
+    Rows rows(2000, std::vector<double>(200, 0.0));
+    std::vector<double> targets;
+    for (auto &row : rows) {
+        for (int k = 0; k < 10; ++k) row[static_cast<std::size_t>(random.index(200))] = 1;
+        targets.push_back(random.normal() > 0 ? 1 : -1);
+    }
+    for (const Storage storage : all_storages) {
+        const Problem problem(as_dataset({rows, targets, {}}, storage), SquaredHinge{}, L2{10 / (9 * 2000 * 0.5)});
+        EXPECT_EQ(solve(problem, Auto{}).solver, "spdc_fast");
+    }
+}
+
+// Labels can be fitted from a quarter as many features as rows on, and spdc_fast finds that soon.
+TEST(Solve, AutoExpectsFewPassesWhereLabelsCanBeFitted) {
+    const auto chosen = [](std::size_t rows) {
+        Random random(1);
+        TinyData data{Rows(rows, std::vector<double>(400)), std::vector<double>(rows, 1), {}};
+        data.targets.back() = -1;
+        for (auto &row : data.rows) {
+            for (double &value : row) value = random.normal();
+        }
+        const L2 penalty{6.25 / static_cast<double>(rows)}; // 40 passes on text
+        const Problem problem(as_dataset(std::move(data), Storage::dense_double), SquaredHinge{}, penalty);
+        return solve(problem, Auto{}, pass_limit_of(1)).solver;
+    };
+    EXPECT_EQ(chosen(1500), "spdc_fast");
+    EXPECT_EQ(chosen(2500), "newton");
+}
+
 TEST(Solve, AutoNamesItsChoiceAndItsReason) {
     const Result chosen = solve(tiny_problem());
     EXPECT_NE(chosen.solver, "auto");
