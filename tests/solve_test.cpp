@@ -462,21 +462,29 @@ TEST(Solve, AutoDoesNotCountTheZerosOfDenseData) {
     }
 }
 
+/// What auto picks for normal numbers in 400 columns, of which all but one row have the target 1, where text would take `passes`.
+std::string chosen_for(std::size_t rows, const AnyLoss &loss, double passes) {
+    Random random(1);
+    TinyData data{Rows(rows, std::vector<double>(400)), std::vector<double>(rows, 1), {}};
+    data.targets.back() = -1;
+    for (auto &row : data.rows) {
+        for (double &value : row) value = random.normal();
+    }
+    const double root = 2 * (passes / 6 - 1);
+    const L2 penalty{400 / (root * root * loss.gamma() * static_cast<double>(rows))};
+    return solve(Problem(as_dataset(std::move(data), Storage::dense_double), loss, penalty), Auto{}, pass_limit_of(1))
+        .solver;
+}
+
 // Labels can be fitted from a quarter as many features as rows on, and spdc_fast finds that soon.
 TEST(Solve, AutoExpectsFewPassesWhereLabelsCanBeFitted) {
-    const auto chosen = [](std::size_t rows) {
-        Random random(1);
-        TinyData data{Rows(rows, std::vector<double>(400)), std::vector<double>(rows, 1), {}};
-        data.targets.back() = -1;
-        for (auto &row : data.rows) {
-            for (double &value : row) value = random.normal();
-        }
-        const L2 penalty{6.25 / static_cast<double>(rows)}; // 40 passes on text
-        const Problem problem(as_dataset(std::move(data), Storage::dense_double), SquaredHinge{}, penalty);
-        return solve(problem, Auto{}, pass_limit_of(1)).solver;
-    };
-    EXPECT_EQ(chosen(1500), "spdc_fast");
-    EXPECT_EQ(chosen(2500), "newton");
+    EXPECT_EQ(chosen_for(1500, SquaredHinge{}, 40), "spdc_fast");
+    EXPECT_EQ(chosen_for(2500, SquaredHinge{}, 40), "newton");
+}
+
+TEST(Solve, AutoKnowsThatSquaresTakeNewtonOneStep) {
+    EXPECT_EQ(chosen_for(2500, Squared{}, 9), "newton");
+    EXPECT_EQ(chosen_for(2500, Logistic{}, 9), "spdc_fast");
 }
 
 TEST(Solve, AutoNamesItsChoiceAndItsReason) {

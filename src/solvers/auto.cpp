@@ -38,13 +38,14 @@ double filled_entries(const Problem &problem) {
         problem.matrix());
 }
 
-/// What newton is likely to cost, in passes of spdc_fast over the data: some 12 iterations, and 50 for a loss with kinks, each a pass
-/// that adds up products of pairs of entries and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.1 for a product or a
+/// What newton is likely to cost, in passes of spdc_fast over the data: some 12 iterations, 2 for squares and 50 for a loss with kinks, each a
+/// pass that adds up products of pairs of entries and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.1 for a product or a
 /// step of the factor in a dense matrix, 0.5 in a sparse one, 4 for an entry in a pass.
 double newton_passes(const Problem &problem) {
     const double n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.dimension());
     const double entries = std::max(1.0, filled_entries(problem)), side = std::min(n, d);
-    const double iterations = is_smooth(problem.loss()) ? 12 : 50;
+    const bool is_squared = std::holds_alternative<Squared>(problem.loss().variant());
+    const double iterations = is_squared ? 2 : (is_smooth(problem.loss()) ? 12 : 50);
     const double product = entries > 0.3 * n * d ? 0.1 : 0.5, factor = 0.1 * side * side * side / 3;
     const double fewer_columns = iterations * (product * entries * entries / n / 2 + 2 * entries + factor);
     const double fewer_rows = product * entries * n / 2 + iterations * (0.1 * n * n * n / 2 + factor); // AA' once
