@@ -434,6 +434,59 @@ TEST(Solve, CertifiesCountsInTheThousands) {
     }
 }
 
+// With rows of norm 1 text would need 6 (1 + sqrt(10/(lambda n))/2) passes. Kinks are harder for spdc_fast where targets are numbers.
+TEST(Solve, AutoLeavesKinksToNewtonWhereManyPassesAreLikely) {
+    const std::vector<std::vector<double>> rows{{1, 0}, {0, 1}, {-1, 0}, {0.6, 0.8}};
+    const auto chosen = [&](const AnyLoss &loss, double passes) {
+        const double root = 2 * (passes / 6 - 1), n = static_cast<double>(rows.size());
+        return solve(make_problem(rows, {1, -1, -1, 1}, loss, L2{10 / (root * root * n)}), Auto{}).solver;
+    };
+    EXPECT_EQ(chosen(Hinge{}, 55), "spdc_fast");
+    EXPECT_EQ(chosen(Hinge{}, 65), "newton");
+    EXPECT_EQ(chosen(Absolute{}, 15), "spdc_fast");
+    EXPECT_EQ(chosen(Absolute{}, 25), "newton");
+}
+
+// Of a dense matrix of zeros, ten ones a row, newton would be the sooner one if the zeros counted.
+TEST(Solve, AutoDoesNotCountTheZerosOfDenseData) {
+    Random random(1);
+    Rows rows(2000, std::vector<double>(200, 0.0));
+    std::vector<double> targets;
+    for (auto &row : rows) {
+        for (int k = 0; k < 10; ++k) row[static_cast<std::size_t>(random.index(200))] = 1;
+        targets.push_back(random.normal() > 0 ? 1 : -1);
+    }
+    for (const Storage storage : all_storages) {
+        const Problem problem(as_dataset({rows, targets, {}}, storage), SquaredHinge{}, L2{10 / (9 * 2000 * 0.5)});
+        EXPECT_EQ(solve(problem, Auto{}).solver, "spdc_fast");
+    }
+}
+
+/// What auto picks for normal numbers in 400 columns, of which all but one row have the target 1, where text would take `passes`.
+std::string chosen_for(std::size_t rows, const AnyLoss &loss, double passes) {
+    Random random(1);
+    TinyData data{Rows(rows, std::vector<double>(400)), std::vector<double>(rows, 1), {}};
+    data.targets.back() = -1;
+    for (auto &row : data.rows) {
+        for (double &value : row) value = random.normal();
+    }
+    const double root = 2 * (passes / 6 - 1);
+    const L2 penalty{400 / (root * root * loss.gamma() * static_cast<double>(rows))};
+    return solve(Problem(as_dataset(std::move(data), Storage::dense_double), loss, penalty), Auto{}, pass_limit_of(1))
+        .solver;
+}
+
+// Labels can be fitted from a quarter as many features as rows on, and spdc_fast finds that soon.
+TEST(Solve, AutoExpectsFewPassesWhereLabelsCanBeFitted) {
+    EXPECT_EQ(chosen_for(1500, SquaredHinge{}, 40), "spdc_fast");
+    EXPECT_EQ(chosen_for(2500, SquaredHinge{}, 40), "newton");
+}
+
+TEST(Solve, AutoKnowsThatSquaresTakeNewtonOneStep) {
+    EXPECT_EQ(chosen_for(2500, Squared{}, 9), "newton");
+    EXPECT_EQ(chosen_for(2500, Logistic{}, 9), "spdc_fast");
+}
+
 TEST(Solve, AutoNamesItsChoiceAndItsReason) {
     const Result chosen = solve(tiny_problem());
     EXPECT_NE(chosen.solver, "auto");

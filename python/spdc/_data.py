@@ -33,6 +33,8 @@ def _csr(X) -> _core.Dataset:
         # The library looks at every entry: asking SciPy first whether columns are out of order or twice would be a second look.
         if X.nnz and not 0 <= X.indices.min() <= X.indices.max() < X.shape[1]:
             raise ValueError(f"X has a column index outside of its {X.shape[1]} columns") from None
+        if np.any(np.diff(X.indptr) < 0) or not 0 <= X.indptr[0] <= X.indptr[-1] <= min(len(X.indices), len(X.data)):
+            raise  # SciPy would go there
         X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)  # without what X believes of its order
         if X.has_canonical_format:
             raise
@@ -200,7 +202,7 @@ def read(
     >>> y
     array([ 1., -1.])
     """
-    path = os.fspath(path)
+    path = os.fsdecode(path)
     try:
         dataset = _core.read(
             path, format, index_base, features, str(label_column), threads or available_cores(), True

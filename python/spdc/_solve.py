@@ -36,6 +36,14 @@ def _intercept(value) -> str:
     return value
 
 
+def _presolve(value) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "on" if value else "off"
+    if not isinstance(value, str):
+        raise ValueError(f"presolve = {value!r}; expected 'auto', True or False")
+    return value
+
+
 def _spelled(label, has_names: bool) -> str:
     """A label as the library spells it."""
     if has_names or isinstance(label, str):
@@ -52,7 +60,7 @@ def core_job(*arguments) -> _core.Job:
 
 def _make_job(X, y, problem: dict) -> tuple[_core.Job, np.ndarray | None]:
     """The job without its penalty, and the labels in classification."""
-    if isinstance(X, (str, os.PathLike)):
+    if isinstance(X, (str, bytes, os.PathLike)):
         X = read(X)
     data = as_dataset(X)
     if y is None:
@@ -280,7 +288,7 @@ def solve(
         "penalty_factors": penalty_factors,
         "lower": _number("lower", lower),
         "upper": _number("upper", upper),
-        "tolerance": tolerance,
+        "tolerance": _number("tolerance", tolerance),
         "copy": bool(copy),
     }
     job, classes = _make_job(X, y, problem)
@@ -292,10 +300,10 @@ def solve(
         problem,
         solver=solver,
         solver_options=solver_options,
-        stopping={"tolerance": tolerance, "max_passes": max_passes, "max_seconds": max_seconds},
+        stopping={"tolerance": problem["tolerance"], "max_passes": max_passes, "max_seconds": max_seconds},
         seed=_integer("seed", seed, 0, 2**64 - 1),
         threads=available_cores() if threads is None else _integer("threads", threads, 1, 2**31 - 1),
-        presolve={True: "on", False: "off"}.get(presolve, presolve) if isinstance(presolve, bool) else presolve,
+        presolve=_presolve(presolve),
         copy=bool(copy),
         same_bits=False,
         start=_make_start(job, start),
@@ -351,6 +359,9 @@ def verify(X, y, result: Result, *, tolerance: float | None = None) -> Verificat
     problem = result.problem
     if problem.get("constant_column") is not None:  # of an estimator with an intercept_scaling
         X = with_constant(X, problem["constant_column"])
+    if problem.get("targets") is not None:  # of a classifier: what it makes of a label; those without weight may be anything
+        labels = (y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)).ravel().tolist()
+        y = [problem["targets"].get(label, 0) for label in labels]
     job, _ = _make_job(X, y, problem)
     job.set_penalty(problem["l1"], problem["l2"], problem["lower"], problem["upper"])
     found = job.verify(

@@ -19,15 +19,36 @@ double passes_on_text(const Problem &problem) {
 
 namespace {
 
-/// What newton is likely to cost, in passes of spdc_fast over the data: some 12 iterations, each a pass that adds up products of
-/// pairs of entries and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.1 for a product or a step of the factor
-/// in a dense matrix, 0.5 in a sparse one, 4 for an entry in a pass.
+/// Entries that are not 0, judged by some rows: the copies that solvers make leave the zeros of dense data out.
+double filled_entries(const Problem &problem) {
+    constexpr std::int64_t most = 5000;
+    const std::int64_t step = std::max<std::int64_t>(1, problem.nonzeros() / most), n = problem.rows();
+    return std::visit(
+        [&](const auto &matrix) {
+            if constexpr (requires { matrix.offsets(); }) return static_cast<double>(matrix.nonzeros());
+            std::int64_t seen = 0, filled = 0;
+            for (std::int64_t i = 0; i < n; i += step) {
+                const auto row = matrix.row(i);
+                for (std::int64_t p = 0; p < row.size(); ++p) filled += row.value(p) != 0 ? 1 : 0;
+                seen += row.size();
+            }
+            return static_cast<double>(problem.nonzeros()) * static_cast<double>(filled) /
+                   static_cast<double>(std::max<std::int64_t>(1, seen));
+        },
+        problem.matrix());
+}
+
+/// What newton is likely to cost, in passes of spdc_fast over the data: some 12 iterations, 2 for squares and 50 for a loss with kinks, each a
+/// pass that adds up products of pairs of entries and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.1 for a product or a
+/// step of the factor in a dense matrix, 0.5 in a sparse one, 4 for an entry in a pass.
 double newton_passes(const Problem &problem) {
     const double n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.dimension());
-    const double entries = std::max(1.0, static_cast<double>(problem.nonzeros())), side = std::min(n, d);
+    const double entries = std::max(1.0, filled_entries(problem)), side = std::min(n, d);
+    const bool is_squared = std::holds_alternative<Squared>(problem.loss().variant());
+    const double iterations = is_squared ? 2 : (is_smooth(problem.loss()) ? 12 : 50);
     const double product = entries > 0.3 * n * d ? 0.1 : 0.5, factor = 0.1 * side * side * side / 3;
-    const double fewer_columns = 12 * (product * entries * entries / n / 2 + 2 * entries + factor);
-    const double fewer_rows = product * entries * n / 2 + 12 * (0.1 * n * n * n / 2 + factor); // AA' once
+    const double fewer_columns = iterations * (product * entries * entries / n / 2 + 2 * entries + factor);
+    const double fewer_rows = product * entries * n / 2 + iterations * (0.1 * n * n * n / 2 + factor); // AA' once
     return (d <= n ? fewer_columns : fewer_rows) / (4 * entries);
 }
 
@@ -37,21 +58,20 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
 }
 
 /// Passes over the data that spdc_fast is likely to need to a gap of 1e-6: some times what text needs where the features are few. Where
-/// they are many, labels can be fitted, which is easy, and numbers only if there are very many.
+/// they are many, targets can be fitted, which is easy: labels from a quarter as many features as rows on, numbers from four times as many.
 double predicted_passes(const Problem &problem) {
     const double text = passes_on_text(problem);
-    const std::int64_t n = problem.rows(), d = problem.features();
-    if (n > d) return std::min(3 * text, 1e4);
-    if (problem.loss().task() == Task::regression && d <= 4 * n) return std::min(3 * text, 1e4);
-    return std::min(text, 60.0);
+    const auto n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.features());
+    const double many = problem.loss().task() == Task::classification ? 0.25 * n : 4 * n;
+    return d < many ? std::min(3 * text, 1e4) : std::min(text, 60.0);
 }
 
 bool prefers_newton(const Problem &problem, const SolveContext &context) {
     if (!newton_takes(problem, 2000)) return false;
-    // a loss with kinks takes some hundred iterations, which threads share, and spdc_fast, where they hardly help, about twice the
-    // passes that text needs
+    // A loss with kinks takes some 50 iterations, which threads share. spdc_fast, where they hardly help, takes half to twice the passes
+    // that text needs where the targets are labels, and a multiple of that where they are numbers.
     const bool has_threads = context.threads >= 4 && !context.same_bits && problem.nonzeros() >= 1000000;
-    const double worth = has_threads ? 20 : 40;
+    const double worth = has_threads || problem.loss().task() == Task::regression ? 20 : 60;
     if (!is_smooth(problem.loss()) && passes_on_text(problem) < worth) return false;
     return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
 }

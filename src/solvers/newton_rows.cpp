@@ -104,13 +104,15 @@ template <class Matrix>
 void RowBlocks::make_block(const Matrix &matrix, std::size_t k, std::vector<double> &columns, double *panel,
                            TailRows &tail) const {
     constexpr std::size_t group = 8;
+    constexpr bool is_sparse = requires { matrix.offsets(); };
+    const bool is_whole = !is_sparse && tail_ == 0; // a row is in the panel as it is
     const std::size_t begin = k * block_rows_, count = std::min(block_rows_, rows_ - begin);
     columns.resize((panel_ + 1) * group);
     tail.offsets.assign(block_rows_ + 1, 0);
     std::size_t last = 0;
     for (std::size_t first = 0; first < block_rows_; first += group) {
         std::fill(columns.begin(), columns.end(), 0.0);
-        if constexpr (requires { matrix.offsets(); }) { // first where rows begin, later their entries
+        if constexpr (is_sparse) { // first where rows begin, later their entries
             if (first + 4 * group < count) __builtin_prefetch(&matrix.offsets()[at(row_at(begin + first + 4 * group))]);
         }
         for (std::size_t i = first; i < std::min(first + group, count); ++i) {
@@ -120,7 +122,8 @@ void RowBlocks::make_block(const Matrix &matrix, std::size_t k, std::vector<doub
                 tail.values.resize(2 * (last + at(row.size()) + 1));
                 tail.columns.resize(tail.values.size());
             }
-            for (std::int64_t q = 0; q < row.size(); ++q) {
+            for (std::int64_t q = 0; is_whole && q < row.size(); ++q) columns[at(q) * group + i - first] = row.value(q);
+            for (std::int64_t q = 0; !is_whole && q < row.size(); ++q) {
                 const std::size_t place = at(place_[at(row.column(q))]);
                 const double value = row.value(q);
                 columns[std::min(place, panel_) * group + i - first] = value;

@@ -115,6 +115,16 @@ def test_column_indices_that_do_not_fit_are_an_error(index):
         spdc.solve(X, [1, -1])
 
 
+@pytest.mark.parametrize("place, offset", [(5, 10**6), (5, -1), (0, -3), (-1, 10**6)])
+@pytest.mark.parametrize("fit", [spdc.solve, lambda X, y: spdc.LogisticRegression().fit(X, y)])
+def test_offsets_that_lead_astray_are_an_error(fit, place, offset, table):
+    X, y = table
+    X = scipy.sparse.csr_matrix(X)
+    X.indptr[place] = offset
+    with pytest.raises(ValueError, match="matrix: .*offset"):
+        fit(X, y)
+
+
 @pytest.mark.parametrize("kind", ["float32", "csr_array"])
 def test_rows_of_weight_zero_without_a_copy(kind, table):
     X, y = table
@@ -142,7 +152,7 @@ def test_rows_of_weight_zero_without_a_copy(kind, table):
         ("LinearSVC", {"C": 0.1, "penalty": "l1"}),
         ("LinearSVR", {"C": 0.1, "epsilon": 0.2}),
         ("LogisticRegression", {"C": 0.1, "solver": "liblinear"}),
-        ("LogisticRegression", {"C": 0.1, "solver": "liblinear", "l1_ratio": 0.5}),
+        ("LogisticRegression", {"C": 0.1, "solver": "liblinear", "l1_ratio": 1.0}),
     ],
 )
 def test_a_scaled_intercept_without_a_copy(name, parameters, scaling, table):

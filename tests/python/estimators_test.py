@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import spdc
+from spdc.estimators._classifiers import encoded
 
 # what the twins skip, too
 SKIPPED = ("SCIPY_ARRAY_API is not set", "does not have a predict_proba method")
@@ -59,6 +60,19 @@ def test_parameters_are_scikit_learns(name, model):
         differs = parameter == "solver"  # the library's auto
         assert differs or ours[parameter] == value
     assert {"n_jobs", "copy", "tol", "max_iter"} <= set(ours)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_attributes_have_the_twins_shapes(name, fit_intercept, rng):
+    X = rng.normal(size=(60, 4))
+    three = [np.digitize(X[:, 0], [-0.5, 0.5])] if name in CLASSIFIERS else []
+    for y in [targets_for(name, X, rng), *three]:
+        ours, twin = (kind(fit_intercept=fit_intercept).fit(X, y) for kind in (getattr(spdc, name), ESTIMATORS[name]))
+        expected = {attribute: value for attribute, value in vars(twin).items() if attribute.endswith("_") and value is not None}
+        assert len(expected) >= 3
+        for attribute, value in expected.items():
+            assert np.shape(getattr(ours, attribute)) == np.shape(value), attribute
+        assert ours.predict(X).shape == twin.predict(X).shape
 
 
 def test_certificate_attributes(fitted):
@@ -233,6 +247,40 @@ def test_three_classes_and_probabilities():
     assert two.shape == (100, 2) and np.all((two[:, 1] > 0.5) == (names[:100] == "versicolor"))
 
 
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint64, np.int64, np.float32, np.float64, "U5"])
+@pytest.mark.parametrize("values", [[0, 1], [1, 0], [1], [0, 1, 1, 0, 2], [2, 0, 1]])
+def test_labels_are_coded_as_unique_codes_them(dtype, values):
+    y = np.array(values * 3).astype(dtype)
+    for found, expected in zip(encoded(y), np.unique(y, return_inverse=True)):
+        assert np.array_equal(found, expected)
+    assert encoded(y)[0].dtype == y.dtype
+
+
+def test_spelled_numbers_are_numbers(name, model, rng):
+    X = rng.normal(size=(40, 2))
+    y = rng.poisson(3.0, size=40)
+    if name not in CLASSIFIERS:
+        assert np.array_equal(clone(model).fit(X, y.astype(str)).coef_, model.fit(X, y).coef_)
+        with pytest.raises(ValueError, match="could not convert string to float"):
+            model.fit(X, np.where(y > 3, "many", "few"))
+
+
+def test_numbers_are_no_labels(rng):
+    for y in (rng.normal(size=40), np.repeat([0.5, 1.0], 20), np.repeat([1.0, 0.5], 20)):
+        with pytest.raises(ValueError, match="Unknown label type: continuous"):
+            spdc.LogisticRegression().fit(rng.normal(size=(40, 2)), y)
+
+
+def test_names_of_an_earlier_fit_are_forgotten(name, model, rng):
+    X = rng.normal(size=(40, 3))
+    y = targets_for(name, X, rng)
+    model.fit(pd.DataFrame(X, columns=list("abc")), y)
+    model.fit(X[:, :2], y)
+    assert not hasattr(model, "feature_names_in_") and model.n_features_in_ == 2
+    with pytest.raises(ValueError, match="expecting 2 features"):
+        model.predict(X)
+
+
 def test_class_weights(rng):
     X = rng.normal(size=(100, 3))
     y = np.where(X[:, 0] > 1, 1, 0)
@@ -251,7 +299,7 @@ def test_balanced_weights_count_sample_weights_as_the_twin_does(name, rng):
     weights = np.where(y == "yes", 4.0, 1.0) * rng.integers(0, 3, 100)
     ours = getattr(spdc, name)(class_weight="balanced", tol=1e-12).fit(X, y, weights)
     twin = ESTIMATORS[name](class_weight="balanced", tol=1e-10, max_iter=100000).fit(X, y, weights)
-    np.testing.assert_allclose(ours.coef_[0], np.ravel(twin.coef_), atol=1e-5)
+    np.testing.assert_allclose(np.ravel(ours.coef_), np.ravel(twin.coef_), atol=1e-5)
 
 
 def test_three_classes_with_weights_weigh_every_row(rng):
@@ -292,6 +340,39 @@ def test_results_of_estimators_verify(model, kind, labelled):
     assert spdc.verify(kind(X), y, result).certified
 
 
+LABELS = {
+    "numbers": np.array([2, 10, 100]),
+    "text": np.array(["b", "a", "c"]),
+    "numbers as text": np.array(["9", "10", "100"]),  # another order than that of the numbers
+    "objects": np.array(["x", "y", "z"], dtype=object),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS)
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_results_of_classifiers_verify_with_their_labels(name, labels, count, rng):
+    X = rng.normal(size=(90, 4))
+    codes = np.digitize(X[:, 0] + 0.3 * rng.normal(size=90), [-0.5, 0.5][: count - 1])
+    y = LABELS[labels][codes]
+    weights = rng.integers(0, 3, 90).astype(float)
+    model = getattr(spdc, name)(class_weight="balanced").fit(X, y, weights)
+    for given in (y, list(y), pd.Series(y)):
+        results = model.result_ if isinstance(model.result_, list) else [model.result_]
+        assert all(spdc.verify(X, given, result).certified for result in results)
+    other = LABELS[labels][(codes + 1) % count]
+    assert not any(spdc.verify(X, other, result).certified for result in results)
+    if name != "RidgeClassifier":
+        assert np.array_equal(model.result_.classes, model.classes_)
+
+
+def test_results_of_several_labels_at_once_verify(rng):
+    X = rng.normal(size=(60, 3))
+    Y = (X @ rng.normal(size=(3, 2)) > 0).astype(int)
+    model = spdc.RidgeClassifier().fit(X, Y)
+    assert all(spdc.verify(X, Y[:, k], model.result_[k]).certified for k in range(2))
+
+
 def test_sparsify_and_sparse_coef(rng):
     X = rng.normal(size=(80, 30))
     y = targets_for("LinearSVC", X, rng)
@@ -324,6 +405,7 @@ def test_huber_finds_scale_and_outliers(rng):
     np.testing.assert_allclose(exact.coef_, [1, 2, 3], atol=1e-3)
 
 
+@pytest.mark.filterwarnings("ignore:'penalty' was deprecated")
 def test_bad_parameters(labelled):
     X, y = labelled
     for model, words in [
@@ -344,6 +426,10 @@ def test_bad_parameters(labelled):
         assert spdc.Ridge(solver=solver).fit(X, y).relative_gap_ <= 1e-4
     with pytest.raises(NotImplementedError, match="crammer_singer"):
         spdc.LinearSVC(multi_class="crammer_singer").fit(X, y)
+    for words in ({"l1_ratio": 0.5}, {"penalty": "elasticnet", "l1_ratio": 0.5}):  # as its twin
+        for kind in (spdc.LogisticRegression, ESTIMATORS["LogisticRegression"]):
+            with pytest.raises(ValueError, match="elastic ?net"):
+                kind(solver="liblinear", **words).fit(X, y)
     with pytest.raises(ValueError, match="negative"):
         spdc.PoissonRegressor().fit(X, y)
     with pytest.raises(ValueError, match="(?i)weight"):

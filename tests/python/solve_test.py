@@ -288,7 +288,7 @@ def test_reading(file, labelled):
 def test_solve_takes_files_and_what_was_read(file, labelled):
     X, y = labelled
     expected = spdc.solve(scipy.sparse.csr_matrix(X), y, intercept=True)
-    for given in (file, str(file), spdc.read(file)):
+    for given in (file, str(file), os.fsencode(file), spdc.read(file)):
         result = spdc.solve(given, intercept=True)
         assert np.array_equal(result.coef, expected.coef) and result.primal == expected.primal
     assert spdc.verify(file, None, expected).certified
@@ -382,6 +382,9 @@ def test_options_of_the_loss_are_kept_and_verified(labelled):
         ("lower", None, "lower = None; expected a number"),
         ("loss", None, "loss = None; expected a name"),
         ("solver", 3, "solver = 3; expected a name"),
+        ("tolerance", None, "tolerance = None; expected a number"),
+        ("presolve", None, "presolve = None; expected 'auto', True or False"),
+        ("presolve", "sometimes", "unknown presolve 'sometimes'"),
     ],
 )
 def test_arguments_of_the_wrong_type_get_a_sentence(argument, value, words, labelled):

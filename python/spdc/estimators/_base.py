@@ -96,17 +96,22 @@ class Certified:
         """X, y and the weights as arrays; weights None where there are none."""
         if isinstance(X, Data):
             raise TypeError("an estimator takes X and y, not a spdc.Data: unpack it first, as in X, y = data")
-        X, y = validate_data(
-            self,
-            X,
-            y,
-            skip_check_array=_is_ready(X, y),
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,  # the library looks at every entry: see dataset_of
-            **checks,
-        )
+        if _is_ready(X, y):
+            self.n_features_in_ = X.shape[1]
+            vars(self).pop("feature_names_in_", None)  # of an earlier fit
+        else:
+            X, y = validate_data(
+                self,
+                X,
+                y,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_all_finite=False,  # the library looks at every entry: see dataset_of
+                **checks,
+            )
+        if checks.get("y_numeric") and y.dtype.kind not in "biuf":
+            y = y.astype(np.float64)  # numbers that are spelled
         if sample_weight is not None:
             sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         return X, y, sample_weight
@@ -190,15 +195,17 @@ class Certified:
 
     def _keep(self, results: list[Result], scale, single: bool) -> None:
         """The attributes that tell of the fit; ``scale`` turns the library's objective into scikit-learn's."""
-        scales = np.broadcast_to(scale, len(results))
-        gaps = [result.gap * factor for result, factor in zip(results, scales)]
-        self.result_ = results[0] if single else results
-        self.dual_gap_ = gaps[0] if single else np.array(gaps)
-        self.relative_gap_ = results[0].relative_gap if single else np.array([r.relative_gap for r in results])
-        reasons = [result.stop_reason for result in results]
-        self.stop_reason_ = reasons[0] if single else reasons
         passes = [max(1, math.ceil(result.passes)) for result in results]
-        self.n_iter_ = passes[0] if single else np.array(passes)
+        if single:
+            (result,) = results
+            self.result_, self.dual_gap_, self.relative_gap_ = result, result.gap * scale, result.relative_gap
+            self.stop_reason_, self.n_iter_ = result.stop_reason, passes[0]
+        else:
+            self.result_ = results
+            self.dual_gap_ = np.array([result.gap for result in results]) * scale
+            self.relative_gap_ = np.array([result.relative_gap for result in results])
+            self.stop_reason_ = [result.stop_reason for result in results]
+            self.n_iter_ = np.array(passes)
         for result in results:
             if not result.converged:
                 advice = result.message.replace("max-passes", "max_iter").replace("the tolerance", "tol")
@@ -219,7 +226,7 @@ def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> 
     """
     is_scaled = estimator.fit_intercept and penalize and intercept_scaling != 1
     l1, l2 = problem.get("l1", 0.0), problem.get("l2", 0.0)
-    has_column = is_scaled and (bool(estimator.copy) or (l1 > 0 and l2 > 0))
+    has_column = is_scaled and bool(estimator.copy)
     if has_column:
         X = with_constant(X, intercept_scaling)
     elif is_scaled:
@@ -239,7 +246,8 @@ def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> 
 def scaled_penalties(scaling, features: int, l1: float, l2: float) -> dict:
     """A column of s without a copy of X for it. With v its weight and b = s v the intercept, l1 |v| + (l2/2) v² is
     (l1/s) |b| + (l2/2s²) b²: the intercept of the library, whose column is 1, and factors that give the features their penalties back.
-    One factor serves l1 or l2, not both."""
+    One factor serves l1 or l2, not both: none of scikit-learn's models has an elastic net and such a column."""
+    assert l1 == 0 or l2 == 0
     factor = scaling if l1 > 0 else scaling**2
     return {"l1": l1 / factor, "l2": l2 / factor, "penalty_factors": np.full(features, float(factor))}
 

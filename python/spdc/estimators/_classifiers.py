@@ -23,11 +23,13 @@ def encoded(y):
     """The classes, ascending, and the place of each row's class among them. Two classes, the usual case, need no sorting."""
     if y.dtype.kind in "biufU" and len(y):
         is_first = y == y[0]
-        classes = np.sort(y[[0, np.argmin(is_first)]])
-        is_second = y == classes[1]
-        whole = y.dtype.kind != "f" or np.all(classes == np.floor(classes))
-        if whole and classes[0] != classes[1] and np.all(is_second != (y == classes[0])):
-            return classes, is_second.astype(np.intp)
+        others = y[is_first.argmin()]
+        is_other = y == others
+        whole = y.dtype.kind != "f" or float(y[0]).is_integer() and float(others).is_integer()
+        if whole and y[0] != others and (is_first ^ is_other).all():
+            if y[0] < others:
+                return np.array([y[0], others], dtype=y.dtype), is_other.view(np.int8)
+            return np.array([others, y[0]], dtype=y.dtype), is_first.view(np.int8)
     check_classification_targets(y)
     return np.unique(y, return_inverse=True)
 
@@ -78,6 +80,8 @@ class Classifier(Certified, LinearClassifierMixin, SparseCoefMixin, BaseEstimato
         )
         if not self.fit_intercept:
             self.intercept_ = np.zeros(len(self.coef_))
+        result.classes = self.classes_
+        result.problem["targets"] = {label: code for code, label in enumerate(self.classes_.tolist())}  # for verify
         self._keep([result], scale if math.isfinite(scale) else W, single=True)  # without a penalty: the losses alone
         return self
 
@@ -126,7 +130,7 @@ class LogisticRegression(Classifier):
     ----------
     classes_, coef_, intercept_, n_features_in_, feature_names_in_
         As in scikit-learn.
-    n_iter_ : int
+    n_iter_ : ndarray of shape (1,)
         Passes over the data.
     dual_gap_, relative_gap_ : float
         The objective is at most this far above the smallest possible; absolutely and relatively.
@@ -210,6 +214,11 @@ class LogisticRegression(Classifier):
         share = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio or 0.0)
         if self.penalty is None:
             return self._fit_unpenalised(X, y, sample_weight)
+        if self.solver == "liblinear" and 0 < share < 1:
+            raise ValueError(
+                f"solver='liblinear' has no elastic net (l1_ratio={share:g}), here as in scikit-learn; solver='auto' has, with an "
+                f"intercept that is not penalised"
+            )
         return self._fit_labels(
             X,
             y,
@@ -219,6 +228,10 @@ class LogisticRegression(Classifier):
             penalize=self.solver == "liblinear",
             solver=self.solver,
         )
+
+    def _keep(self, results, scale, single):
+        super()._keep(results, scale, single)
+        self.n_iter_ = np.array([self.n_iter_], dtype=np.int32)  # as the twin's
 
     def _fit_unpenalised(self, X, y, sample_weight):
         C, self.C = self.C, math.inf
@@ -358,7 +371,7 @@ class LinearSVC(Classifier):
         """
         if self.multi_class != "ovr":
             raise NotImplementedError("multi_class='crammer_singer' is not offered; take 'ovr'")
-        return self._fit_labels(
+        self._fit_labels(
             X,
             y,
             sample_weight,
@@ -367,6 +380,9 @@ class LinearSVC(Classifier):
             penalize=self.penalize_intercept,
             solver=self.solver,
         )
+        if not self.fit_intercept:
+            self.intercept_ = 0.0
+        return self
 
 
 class RidgeClassifier(RidgeBase, LinearClassifierMixin, BaseEstimator):
@@ -458,13 +474,18 @@ class RidgeClassifier(RidgeBase, LinearClassifierMixin, BaseEstimator):
         X, y, weights = self._validated(X, y, sample_weight, multi_output=True)
         self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1)
         codes = self._label_binarizer.fit_transform(y).astype(np.float64)
-        if not self._label_binarizer.y_type_.startswith("multilabel"):
+        is_multilabel = self._label_binarizer.y_type_.startswith("multilabel")
+        if not is_multilabel:
             y = column_or_1d(y, warn=True)
         if self.class_weight is not None:
             factors = compute_sample_weight(self.class_weight, y)
             weights = factors if weights is None else weights * factors
-        self._fit_targets(X, codes[:, 0] if codes.shape[1] == 1 else codes, weights)
-        self.coef_ = np.atleast_2d(self.coef_)
+        single = codes.shape[1] == 1
+        self._fit_targets(X, codes[:, 0] if single else codes, weights)
+        labels = [0, 1] if is_multilabel else self.classes_.tolist()
+        for k, result in enumerate([self.result_] if single else self.result_):
+            positive = labels[1:] if single or is_multilabel else [labels[k]]
+            result.problem["targets"] = {label: 1.0 if label in positive else -1.0 for label in labels}  # for verify
         self.intercept_ = np.atleast_1d(self.intercept_) if self.fit_intercept else 0.0
         return self
 
