@@ -35,12 +35,16 @@ template <class Value>
 void SetBarrier<Value>::start(std::span<const std::int32_t> set, double gap, double target,
                               const std::vector<double> &x, const std::vector<double> &y) {
     set_.assign(set.begin(), set.end());
-    target_ = target;
     best_ = infinity;
-    steps_ = best_step_ = short_steps_ = 0;
-    is_running_ = true;
     set_up(x);
     center(gap / (2 * static_cast<double>(lower_.size())), y);
+    go_on(target);
+}
+
+template <class Value> void SetBarrier<Value>::go_on(double target) {
+    target_ = target;
+    steps_ = best_step_ = short_steps_ = 0;
+    is_running_ = true;
 }
 
 template <class Value> void SetBarrier<Value>::advance(std::vector<double> &x, std::vector<double> &y) {
@@ -103,8 +107,9 @@ template <class Value> void SetBarrier<Value>::set_up(const std::vector<double> 
     for (auto *array : {&p_, &q_, &s_, &t_, &dy_, &ds_, &dt_, &curvature_}) array->assign(lower_.size(), 0.0);
 }
 
-/// Duals near y and, for the l1 terms, those that balance it; away from the ends of their intervals as far as belongs to mu and to x,
-/// so that the equations are nearly met where x and y are nearly right.
+/// Duals that belong to x at this mu, v = z - c = t - s = 2 (mu/w) off/(half^2 - off^2), off the distance of y from the middle; near a kink,
+/// where x does not tell, those of y and, for the l1 terms, what balances it. So the equations are nearly met where x and y are
+/// nearly right.
 template <class Value> void SetBarrier<Value>::center(double mu, const std::vector<double> &y) {
     std::vector<double> w(rows_);
     for (std::size_t i = 0; i < rows_; ++i) w[i] = weight_[i] * y[i];
@@ -115,10 +120,12 @@ template <class Value> void SetBarrier<Value>::center(double mu, const std::vect
         if (width == 0 || weight_[k] == 0) continue; // no penalty, or a row that does not count
         const auto j = static_cast<Eigen::Index>(k - row_pieces_);
         const double known = k < row_pieces_ ? y[k % rows_] : -u[j] - l2_[j] * x_[j];
-        const double own = mu / weight_[k], away = std::fabs(argument(k) - slope_[k]);
-        const double least = 0.1 * width * away > own ? own / away : 0.1 * width;
-        p_[k] = std::clamp(known - lower_[k], least, width - least);
-        q_[k] = std::clamp(upper_[k] - known, least, width - least);
+        const double own = mu / weight_[k], v = argument(k) - slope_[k], half = 0.5 * width;
+        const double root = own + std::hypot(own, v * half), off = v * half * half / root;
+        const double far = half + std::fabs(off), near = 2 * own * half * half / root / far;
+        const bool tells = std::fabs(v) * width > own;
+        p_[k] = tells ? (off > 0 ? far : near) : std::clamp(known - lower_[k], 0.1 * width, 0.9 * width);
+        q_[k] = tells ? (off > 0 ? near : far) : width - p_[k];
         s_[k] = own / p_[k];
         t_[k] = own / q_[k];
     }
@@ -317,12 +324,14 @@ template <class Value> void SetBarrier<Value>::round() {
         usual_z += weight_[k] * (std::fabs(slope_[k]) + std::fabs(argument(k) - slope_[k]));
     }
     best_y_.assign(rows_, 0.0);
+    settled_y_.assign(rows_, 0.0);
     for (std::size_t k = 0; k < row_pieces_; ++k) {
         const double width = upper_[k] - lower_[k];
         double value = weight_[k] == 0 ? lower_[k] + 0.5 * width : dual(k);
+        best_y_[k % rows_] += value;
         if (p_[k] * usual_z < much * s_[k] * width) value = lower_[k];
         if (q_[k] * usual_z < much * t_[k] * width) value = upper_[k];
-        best_y_[k % rows_] += value;
+        settled_y_[k % rows_] += value;
     }
 }
 

@@ -35,10 +35,16 @@ template <class Value> class SetBarrier {
     /// Sets out from x, which is 0 outside the set, and y for a gap over the set of at most `target`; `gap`: about what it is at x.
     void start(std::span<const std::int32_t> set, double gap, double target, const std::vector<double> &x,
                const std::vector<double> &y);
-    /// Makes a step. After the last one, at the target or as near as rounding allows, x and y are the best seen; numbers that tend to
-    /// 0 are 0 in them, and duals that tend to an end of their interval are there.
+    /// Goes on from where it is.
+    void go_on(double target);
+    /// Makes a step. After the last one, at the target or as near as rounding allows, x and y are the best seen; what tends to 0 in x
+    /// is 0.
     void advance(std::vector<double> &x, std::vector<double> &y);
     bool is_running() const noexcept { return is_running_; }
+    /// The gap over the set and what is out of balance at the best point seen.
+    double error() const noexcept { return best_; }
+    /// y with the duals that tend to an end of their interval there: as in a corner, but no longer in balance.
+    std::span<const double> settled_y() const noexcept { return settled_y_; }
     /// Matrix entries read so far, and what the factors cost in such.
     std::int64_t touched() const noexcept { return touched_; }
 
@@ -81,7 +87,7 @@ template <class Value> class SetBarrier {
     bool by_rows_ = false, is_running_ = false;
     int steps_ = 0, best_step_ = 0, short_steps_ = 0;
     double target_ = 0, best_ = infinity; // gap and what is unbalanced: wanted, and at best
-    std::vector<double> best_x_, best_y_;
+    std::vector<double> best_x_, best_y_, settled_y_;
     std::vector<double> lower_, upper_, slope_, weight_;           // of the pieces
     std::vector<double> p_, q_, s_, t_, dy_, ds_, dt_, curvature_; // y - lower, upper - y, multipliers, moves
     std::vector<double> z_, dz_;

@@ -135,7 +135,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     std::vector<std::int32_t> set_;
     std::vector<std::uint8_t> in_set_;
     std::vector<std::pair<float, std::int32_t>> scores_;
-    bool has_set_ = false;
+    bool has_set_ = false, has_news_ = false; // news: features outside the last set that want to leave 0
     bool y_is_current_ = false;
     bool u_is_lost_ = true;
     double penalty_ = 0, gap_ = infinity, size_ = 1; // at the last look; size: of the objective
@@ -147,7 +147,8 @@ template <class Value> class WorkingSetMethod final : public Method {
     double unrest_ = infinity;                       // change of the curvatures between the last steps
     double tolerance_ = 1e-4;
     std::optional<SetBarrier<Value>> barrier_; // from where the rounding is small
-    bool may_use_barrier_ = false, is_in_barrier_ = false, y_is_of_barrier_ = false;
+    bool may_use_barrier_ = false, is_in_barrier_ = false, is_cold_start_ = false, y_is_of_barrier_ = false;
+    double size_at_zero_ = 0;
     int steps_in_set_ = 0;
     std::int64_t touched_ = 0;
     std::optional<Vertex> vertex_;    // to be certified next
@@ -256,6 +257,7 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     look_for_vertex();
     const double scale = feasible_scale();
     measure_gap(scale);
+    if (is_first) size_at_zero_ = size_;
     if (may_use_barrier_ && !barrier_ && gap_ < 0.3 * size_) {
         barrier_.emplace(problem_, columns_, penalties_);
         gap_of_set_ = gap_;
@@ -272,7 +274,8 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
 template <class Value> void WorkingSetMethod<Value>::look_for_vertex() {
     vertex_.reset();
     if (rounding_ == 0 || gap_ > 0.5 * size_) return;
-    vertex_ = nearby_vertex(problem_, columns_, penalties_, x_, y_);
+    const std::span<const double> y = y_is_of_barrier_ ? barrier_->settled_y() : y_;
+    vertex_ = nearby_vertex(problem_, columns_, penalties_, x_, y);
     if (!vertex_) return;
     if (vertex_->x == last_vertex_) return vertex_.reset();
     last_vertex_ = vertex_->x;
@@ -347,7 +350,7 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
     for (const std::int32_t j : set_) in_set_[at(j)] = 1;
     set_.clear();
     scores_.clear();
-    bool has_news = false;   // a feature outside the last set that wants to leave 0
+    has_news_ = false;
     std::size_t wanting = 0; // how many want to
     for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
@@ -356,12 +359,12 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
         } else if (norm_[at(j)] > 0) {
             const double room = slack(zero_range(g), -u_[at(j)]);
             scores_.emplace_back(static_cast<float>(room / norm_[at(j)]), j);
-            has_news = has_news || (room < 0 && !in_set_[at(j)]);
+            has_news_ = has_news_ || (room < 0 && !in_set_[at(j)]);
             wanting += room < 0 ? 1 : 0;
         }
     }
     // the gap of a set that has all it needs must fall
-    strictness_ = has_news || gap_of_set_ < 0.3 * last_gap_ ? 1.0 : std::max(0.1 * strictness_, 1e-8);
+    strictness_ = has_news_ || gap_of_set_ < 0.3 * last_gap_ ? 1.0 : std::max(0.1 * strictness_, 1e-8);
     if (y_is_of_barrier_ && strictness_ < 1e-3) leave_barrier();
     last_gap_ = gap_of_set_;
     // a tenth of those that want to at x = 0 will, about
@@ -431,10 +434,19 @@ template <class Value> void WorkingSetMethod<Value>::leave_barrier() {
 template <class Value> bool WorkingSetMethod<Value>::step_by_barrier() {
     if (!is_in_barrier_) {
         const double target = strictness_ * std::max(0.02 * gap_, 0.1 * tolerance_ * size_);
-        barrier_->start(set_, std::max(gap_, 0.1 * size_), target, x_, y_);
+        is_cold_start_ = false;
+        if (y_is_of_barrier_ && !has_news_) {
+            barrier_->go_on(target);
+        } else {
+            barrier_->start(set_, std::max(gap_, 0.1 * size_), target, x_, y_);
+        }
+    } else if (!barrier_->is_running()) { // from afar, where nothing is out of balance
+        const std::vector<double> x(x_.size(), 0.0), y(y_.size(), 0.0);
+        is_cold_start_ = true;
+        barrier_->start(set_, 5 * size_at_zero_, strictness_ * 0.02 * gap_, x, y);
     }
     barrier_->advance(x_, y_);
-    is_in_barrier_ = barrier_->is_running();
+    is_in_barrier_ = barrier_->is_running() || (!is_cold_start_ && barrier_->error() > gap_);
     if (is_in_barrier_) return false;
     y_is_of_barrier_ = true;
     predict();
