@@ -2,12 +2,14 @@
 
 #include "huge_pages.h"
 #include "kernels.h"
+#include "parallel.h"
 #include "products.h"
 #include "sum.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <numeric>
 
 namespace spdc {
@@ -301,19 +303,35 @@ template <class Value> std::optional<double> only_value(const CsrRow<Value> &row
     return others ? std::nullopt : std::optional<double>(first);
 }
 
+/// visit(i) for the rows, on a team if there is enough `work`, in entries; a part of the rows ends early where it says false.
+template <class Visit> void each_row(std::int64_t rows, std::int64_t work, int threads, Visit &&visit) {
+    constexpr std::int64_t chunk = 512;
+    Team team(threads);
+    team.for_each((rows + chunk - 1) / chunk, static_cast<double>(work), [&](std::int64_t k) {
+        for (std::int64_t i = k * chunk; i < std::min((k + 1) * chunk, rows); ++i) {
+            if (!visit(i)) return;
+        }
+    });
+}
+
 } // namespace
 
-std::span<const double> Problem::row_values() const {
+std::span<const double> Problem::row_values(int threads) const {
     std::vector<double> &values = row_facts_->values;
     std::call_once(row_facts_->has_values, [&] {
         std::visit(
             [&]<class Matrix>(const Matrix &matrix) {
                 if constexpr (requires { matrix.offsets(); }) {
-                    for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                    if (matrix.rows() == 0 || !only_value(matrix.row(0))) return; // tells in most data
+                    values.resize(at(rows()));
+                    std::atomic<bool> all = true;
+                    each_row(rows(), matrix.nonzeros(), threads, [&](std::int64_t i) {
                         const auto value = only_value(matrix.row(i));
-                        if (!value) return values.clear(); // at the first row in most data
-                        values.push_back(*value);
-                    }
+                        values[at(i)] = value.value_or(0);
+                        if (!value) all = false;
+                        return value.has_value();
+                    });
+                    if (!all) values = {};
                 }
             },
             *matrix_);
@@ -321,18 +339,19 @@ std::span<const double> Problem::row_values() const {
     return values;
 }
 
-std::span<const double> Problem::squared_row_norms() const {
+std::span<const double> Problem::squared_row_norms(int threads) const {
     std::vector<double> &norms = row_facts_->squared_norms;
     std::call_once(row_facts_->has_norms, [&] {
         norms.resize(at(rows()));
-        const auto values = row_values();
+        const auto values = row_values(threads);
         std::visit(
             [&](const auto &matrix) {
-                for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                each_row(rows(), values.empty() ? matrix.nonzeros() : rows(), threads, [&](std::int64_t i) {
                     const auto row = matrix.row(i);
                     norms[at(i)] = values.empty() ? squared_norm(row)
                                                   : static_cast<double>(row.size()) * values[at(i)] * values[at(i)];
-                }
+                    return true;
+                });
             },
             *matrix_);
     });

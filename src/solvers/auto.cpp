@@ -8,8 +8,8 @@
 namespace spdc {
 
 /// 6 (1 + sqrt(kappa/n)/2)
-double passes_on_text(const Problem &problem) {
-    const std::span<const double> norms = problem.squared_row_norms();
+double passes_on_text(const Problem &problem, int threads) {
+    const std::span<const double> norms = problem.squared_row_norms(threads);
     double mean = 0;
     for (const double norm : norms) mean += norm / static_cast<double>(norms.size());
     const double gamma = problem.loss().gamma() > 0 ? problem.loss().gamma() : 0.1;
@@ -38,8 +38,8 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
 
 /// Passes over the data that spdc_fast is likely to need to a gap of 1e-6: some times what text needs where the features are few. Where
 /// they are many, labels can be fitted, which is easy, and numbers only if there are very many.
-double predicted_passes(const Problem &problem) {
-    const double text = passes_on_text(problem);
+double predicted_passes(const Problem &problem, int threads) {
+    const double text = passes_on_text(problem, threads);
     const std::int64_t n = problem.rows(), d = problem.features();
     if (n > d) return std::min(3 * text, 1e4);
     if (problem.loss().task() == Task::regression && d <= 4 * n) return std::min(3 * text, 1e4);
@@ -52,8 +52,8 @@ bool prefers_newton(const Problem &problem, const SolveContext &context) {
     // passes that text needs
     const bool has_threads = context.threads >= 4 && !context.same_bits && problem.nonzeros() >= 1000000;
     const double worth = has_threads ? 20 : 40;
-    if (!is_smooth(problem.loss()) && passes_on_text(problem) < worth) return false;
-    return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
+    if (!is_smooth(problem.loss()) && passes_on_text(problem, context.threads) < worth) return false;
+    return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem, context.threads);
 }
 
 } // namespace
@@ -87,10 +87,11 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     const bool is_uniform = problem.penalty_factors().empty();
     if (may_copy && prefers_newton(problem, context)) return {newton, is_uniform ? fast : general};
     // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
-    if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * passes_on_text(problem), 100.0, 500.0);
+    const double text = is_uniform ? passes_on_text(problem, context.threads) : 0;
+    if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * text, 100.0, 500.0);
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     std::vector<Choice> choices;
-    if (is_uniform) choices.push_back(is_logistic && passes_on_text(problem) > 60 ? hybrid : fast);
+    if (is_uniform) choices.push_back(is_logistic && text > 60 ? hybrid : fast);
     if (is_smooth(problem.loss())) choices.push_back(newton_cg);
     if (may_copy && newton_takes(problem, 5000)) choices.push_back(newton);
     if (!is_uniform) choices.push_back(general);
