@@ -24,10 +24,11 @@ template <class Ready> void spin_until(Ready &&ready) noexcept {
     }
 }
 
-/// Spins until ready(number), then sleeps: whoever changes the number notifies.
+/// Spins until ready(number), then lets others have the core again and again, for some milliseconds, because waking up takes long, then
+/// sleeps: whoever changes the number notifies.
 template <class Ready> void sleep_until(const std::atomic<int> &number, Ready &&ready) noexcept {
     int value = number.load(std::memory_order_acquire);
-    for (int spins = 0; !ready(value) && spins < 520; ++spins) {
+    for (int spins = 0; !ready(value) && spins < 5500; ++spins) {
         if (spins < 500) {
 #if defined(__x86_64__) || defined(__i386__)
             _mm_pause();
