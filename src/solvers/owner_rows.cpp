@@ -1,5 +1,7 @@
 #include "owner_rows.h"
 
+#include "row_views.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -32,28 +34,26 @@ HalfFloat to_half(float value) noexcept {
 OwnerRows::OwnerRows(const AnyMatrix &matrix, std::span<const double> row_values, std::span<const std::int32_t> order,
                      int owners, Team &team)
     : owners_(owners), bits_(std::bit_width(static_cast<unsigned>(owners - 1))) {
-    std::visit(
-        [&]<class Matrix>(const Matrix &m) {
-            number_features(m, team);
-            measure_rows(m, order, team);
-            if (row_values.empty()) {
-                split<typename Matrix::value_type>(m, row_values, order, team);
-            } else {
-                split<Same>(m, row_values, order, team);
-            }
-        },
-        matrix);
+    visit_rows(matrix, row_values, [&]<class Matrix>(const Matrix &m) {
+        number_features(m, team);
+        measure_rows(m, order, team);
+        if constexpr (requires { typename Matrix::value_type; }) {
+            split<typename Matrix::value_type>(m, order, team);
+        } else {
+            split<Same>(m, order, team);
+        }
+    });
 }
 
 template <class Value, class Matrix>
-void OwnerRows::split(const Matrix &matrix, std::span<const double> row_values, std::span<const std::int32_t> order,
-                      Team &team) {
+void OwnerRows::split(const Matrix &matrix, std::span<const std::int32_t> order, Team &team) {
     const auto fill = [&](auto &entries) {
         entries.slots.resize(at(starts_.back()));
         entries.values.resize(std::is_same_v<Value, Same> ? order.size() : at(starts_.back()));
         if constexpr (std::is_same_v<Value, Same>) {
-            for (std::size_t p = 0; p < order.size(); ++p) entries.values[p] = {row_values[at(order[p])]};
+            for (std::size_t p = 0; p < order.size(); ++p) entries.values[p] = {matrix.values[at(order[p])]};
         }
+        entries.lone.resize(starts_.size() - 1);
         team.for_each(static_cast<std::int64_t>(starts_.size()) - 1,
                       [&](std::int64_t batch) { split_batch(matrix, order, batch, entries); });
     };
@@ -66,18 +66,17 @@ void OwnerRows::split(const Matrix &matrix, std::span<const double> row_values, 
 
 /// Each thread counts the entries in a range of columns: no two write the same counter.
 template <class Matrix> void OwnerRows::number_features(const Matrix &matrix, Team &team) {
-    const std::int64_t d = matrix.cols(), ranges = team.size() == 1 ? 1 : 2 * team.size();
+    const std::vector<std::int64_t> borders = column_parts(matrix, team.size());
     Large<std::uint32_t> counts;
-    counts.resize(at(d));
-    team.for_each(ranges, [&](std::int64_t range) {
-        const std::int64_t first = d * range / ranges, last = d * (range + 1) / ranges;
+    counts.resize(at(matrix.cols()));
+    team.for_each(static_cast<std::int64_t>(borders.size()) - 1, [&](std::int64_t range) {
+        const std::int64_t first = borders[at(range)], last = borders[at(range) + 1];
         std::fill(counts.begin() + first, counts.begin() + last, 0);
-        for (std::int64_t i = 0; i < matrix.rows(); ++i) {
-            const auto row = matrix.row(i);
-            for (std::int64_t q = row.lower_bound(first); q < row.size() && row.column(q) < last; ++q) {
+        each_row_from(matrix, first, [&](std::int64_t, const auto &row, std::int64_t q) {
+            for (; q < row.size() && row.column(q) < last; ++q) {
                 counts[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
             }
-        }
+        });
     });
     deal(counts, team);
 }
@@ -94,12 +93,17 @@ void OwnerRows::deal(std::span<const std::uint32_t> counts, Team &team) {
     });
     std::int64_t rank = 0;
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-        if (bucket == bucket_of(0)) width_ = (rank + owners_ - 1) / owners_; // features without entries come last
+        if (bucket == bucket_of(1)) break; // the others have no owner
         for (auto &top : tops) rank += std::exchange(top[bucket], rank);
     }
+    width_ = (rank + owners_ - 1) / owners_;
     slots_.resize(at(d));
     team.for_each(chunks, [&](std::int64_t chunk) {
         for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
+            if (counts[at(j)] <= 1) {
+                slots_[at(j)] = ~std::uint32_t{0};
+                continue;
+            }
             const std::int64_t place = tops[at(chunk)][bucket_of(counts[at(j)])]++;
             const std::int64_t round = place / owners_, turn = place % owners_;
             const std::int64_t owner =
@@ -129,36 +133,70 @@ void OwnerRows::measure_rows(const Matrix &matrix, std::span<const std::int32_t>
     });
     for (std::size_t batch = 0; batch + 1 < starts_.size(); ++batch) starts_[batch + 1] += starts_[batch];
     pieces_.resize(at(batches * (batch_rows * owners_ + 1)));
+    lone_norms2_.resize(at(n));
+    lone_ends_.resize(at(n));
 }
 
-/// Counts the entries of each piece, then puts them there.
+/// Counts the entries of each piece, then puts them there; lone ones at once.
 template <class Matrix, class E>
 void OwnerRows::split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries) {
+    using Slot = typename decltype(entries.slots)::value_type;
+    using Value = typename decltype(entries.values)::value_type;
     const auto n = static_cast<std::int64_t>(order.size());
     const std::int64_t first = batch * batch_rows, rows = std::min<std::int64_t>(batch_rows, n - first);
     std::uint32_t *const begins = pieces_.data() + batch * (batch_rows * owners_ + 1);
+    std::vector<std::uint32_t> found(at(starts_[at(batch) + 1] - starts_[at(batch)])); // the slots, which are far apart
     const auto each_entry = [&](auto &&visit) {
+        std::size_t k = 0;
         for (std::int64_t r = 0; r < rows; ++r) {
             const auto row = matrix.row(order[at(first + r)]);
             for (std::int64_t q = 0; q < row.size(); ++q) {
-                if (row.value(q) == 0) continue;
-                const std::uint32_t slot = slots_[at(row.column(q))];
-                visit(begins + (slot & mask()) * batch_rows + r, slot >> bits_, row.values[q]);
+                if (row.value(q) != 0) visit(r, row.column(q), row.value(q), found[k++]);
             }
         }
     };
-    each_entry([](std::uint32_t *count, std::uint32_t, auto) { ++*count; });
+    typename E::Lone lone;
+    each_entry([&](std::int64_t r, std::int32_t column, double value, std::uint32_t &slot) {
+        slot = slots_[at(column)];
+        if (is_owned(slot)) {
+            ++begins[(slot & mask()) * batch_rows + r];
+            return;
+        }
+        lone.columns.push_back(column);
+        if constexpr (!E::is_same) lone.values.push_back(static_cast<Value>(value));
+        lone_norms2_[at(first + r)] += value * value;
+        ++lone_ends_[at(first + r)];
+    });
+    for (std::int64_t p = first + 1; p < first + rows; ++p) lone_ends_[at(p)] += lone_ends_[at(p) - 1];
+    entries.lone[at(batch)] = std::move(lone);
     std::uint32_t total = 0;
     for (std::int64_t k = 0; k <= batch_rows * owners_; ++k) total += std::exchange(begins[k], total);
-    using Slot = typename decltype(entries.slots)::value_type;
-    Slot *const slots = entries.slots.data() + starts_[at(batch)];
-    each_entry([&](std::uint32_t *begin, std::uint32_t slot, auto value) {
-        slots[*begin] = static_cast<Slot>(slot);
-        if constexpr (!E::is_same) entries.values[at(starts_[at(batch)] + *begin)] = value;
-        ++*begin;
+    each_entry([&](std::int64_t r, std::int32_t, [[maybe_unused]] double value, std::uint32_t slot) {
+        if (!is_owned(slot)) return;
+        const std::int64_t q = starts_[at(batch)] + begins[(slot & mask()) * batch_rows + r]++;
+        entries.slots[at(q)] = static_cast<Slot>(slot >> bits_);
+        if constexpr (!E::is_same) entries.values[at(q)] = static_cast<Value>(value);
     });
     for (std::int64_t k = batch_rows * owners_; k > 0; --k) begins[k] = begins[k - 1]; // each begin has become its end
     begins[0] = 0;
+}
+
+void OwnerRows::spread(std::int64_t batch, const double *factors, double *x) const noexcept {
+    const std::int64_t first = batch * batch_rows;
+    std::visit(
+        [&](const auto &entries) {
+            const auto &lone = entries.lone[at(batch)];
+            std::size_t q = 0;
+            for (std::int64_t p = first; q < lone.columns.size(); ++p) {
+                for (; q < lone_ends_[at(p)]; ++q) {
+                    double value = 0;
+                    if constexpr (std::decay_t<decltype(entries)>::is_same) value = entries.values[at(p)].value;
+                    if constexpr (!std::decay_t<decltype(entries)>::is_same) value = lone.values[q];
+                    x[lone.columns[q]] = value * factors[p - first];
+                }
+            }
+        },
+        entries_);
 }
 
 void OwnerRows::dots(int owner, std::span<const std::int32_t> places, const ZU *zu, ZU *out) const noexcept {
