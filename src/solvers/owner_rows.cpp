@@ -22,6 +22,8 @@ std::size_t bucket_of(std::uint32_t count) noexcept {
     return buckets - 1 - (at(octave) * 8 + eighth);
 }
 
+constexpr std::int64_t most_hot = 256; // features of an owner: their columns should stay in the cache
+
 constexpr std::int64_t chunks = 64; // of the features, for shared work with one result
 
 } // namespace
@@ -78,11 +80,11 @@ template <class Matrix> void OwnerRows::number_features(const Matrix &matrix, Te
             }
         });
     });
-    deal(counts, team);
+    deal(counts, matrix.rows(), team);
 }
 
 /// A counting sort by bucket: where a feature stands depends on the features before it in its bucket and on the buckets above.
-void OwnerRows::deal(std::span<const std::uint32_t> counts, Team &team) {
+void OwnerRows::deal(std::span<const std::uint32_t> counts, std::int64_t rows, Team &team) {
     const auto d = static_cast<std::int64_t>(counts.size());
     std::vector<std::array<std::int64_t, buckets>> tops(at(chunks));
     team.for_each(chunks, [&](std::int64_t chunk) {
@@ -94,6 +96,7 @@ void OwnerRows::deal(std::span<const std::uint32_t> counts, Team &team) {
     std::int64_t rank = 0;
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
         if (bucket == bucket_of(1)) break; // the others have no owner
+        if (bucket <= bucket_of(static_cast<std::uint32_t>(rows / 16))) hot_ = std::min(most_hot, rank / owners_);
         for (auto &top : tops) rank += std::exchange(top[bucket], rank);
     }
     width_ = (rank + owners_ - 1) / owners_;
@@ -226,6 +229,7 @@ void OwnerRows::add(int owner, std::span<const std::int32_t> places, const ZU *m
 void OwnerRows::reserve(Scratch &scratch) const {
     scratch.last.resize(at(width_));
     scratch.products.resize(batch_rows * batch_rows);
+    scratch.hot.resize(at(hot_));
 }
 
 void OwnerRows::clear(Scratch &scratch) noexcept {
@@ -233,11 +237,24 @@ void OwnerRows::clear(Scratch &scratch) noexcept {
     scratch.first = 0;
 }
 
+/// Each row that has the feature meets those before it, and some that do not have it, four at a time.
+void OwnerRows::add_hot(Scratch &scratch) noexcept {
+    for (Scratch::Column &column : scratch.hot) {
+        for (std::uint64_t rest = column.rows; rest != 0; rest &= rest - 1) {
+            const int r = std::countr_zero(rest);
+            float *const products = scratch.products.data() + r * batch_rows;
+            for (int c = 0; c <= (r | 3); ++c) products[c] += column.values[r] * column.values[c];
+        }
+        column = {};
+    }
+}
+
 /// Owner by owner, entries of the same feature are chained, and each meets those before it in its chain. Entries are numbered on from
-/// owner to owner and batch to batch, so that old chains need not be cleared.
+/// owner to owner and batch to batch, so that old chains need not be cleared. Features of many rows, which most pairs have, stand in
+/// columns instead.
 void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const {
-    std::fill(scratch.products.begin(), scratch.products.end(), 0.0);
-    double *const products = scratch.products.data();
+    std::fill(scratch.products.begin(), scratch.products.end(), 0.0F);
+    float *const products = scratch.products.data();
     std::int32_t *const last = scratch.last.data();
     std::visit(
         [&](const auto &entries) {
@@ -250,7 +267,12 @@ void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, Hal
                     const Piece p = piece(owner, places[r]);
                     const auto values = entries.values_of(places[r], p.begin);
                     for (std::int64_t q = p.begin; q < p.end; ++q) {
-                        const auto value = static_cast<double>(values[q - p.begin]);
+                        const auto value = static_cast<float>(values[q - p.begin]);
+                        if (slots[q] < hot_) {
+                            scratch.hot[slots[q]].values[r] = value;
+                            scratch.hot[slots[q]].rows |= std::uint64_t{1} << r;
+                            continue;
+                        }
                         const std::int32_t top = last[slots[q]];
                         for (std::int32_t k = top; k >= first; k = scratch.links[at(k - first)].before) {
                             const Scratch::Link &link = scratch.links[at(k - first)];
@@ -260,14 +282,14 @@ void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, Hal
                         scratch.links.push_back({top, static_cast<std::int32_t>(r), value});
                     }
                 }
+                add_hot(scratch);
                 scratch.first += static_cast<std::int32_t>(scratch.links.size());
             }
         },
         entries_);
     for (int r = 0; r < batch_rows; ++r) {
         for (int c = 0; c < batch_rows; ++c) {
-            const double product = r == c ? 0 : products[r > c ? r * batch_rows + c : c * batch_rows + r];
-            out[r * batch_rows + c] = to_half(static_cast<float>(product));
+            out[r * batch_rows + c] = to_half(r == c ? 0 : products[std::max(r, c) * batch_rows + std::min(r, c)]);
         }
     }
 }

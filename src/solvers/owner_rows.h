@@ -67,10 +67,15 @@ class OwnerRows {
         struct Link {
             std::int32_t before; // the entry before it with the same slot
             std::int32_t row;
-            double value;
+            float value;
         };
         std::vector<Link> links;
-        std::vector<double> products;
+        struct alignas(64) Column { // of a hot feature
+            float values[batch_rows];
+            std::uint64_t rows; // a bit for each that has it
+        };
+        std::vector<Column> hot;
+        std::vector<float> products;
     };
     void reserve(Scratch &scratch) const;
     static void clear(Scratch &scratch) noexcept;
@@ -114,7 +119,8 @@ class OwnerRows {
         return {starts_[index(batch)] + p[0], starts_[index(batch)] + p[1]};
     }
     template <class Matrix> void number_features(const Matrix &matrix, Team &team);
-    void deal(std::span<const std::uint32_t> counts, Team &team);
+    void deal(std::span<const std::uint32_t> counts, std::int64_t rows, Team &team);
+    static void add_hot(Scratch &scratch) noexcept;
     template <class Matrix> void measure_rows(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
     template <class Value, class Matrix>
     void split(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
@@ -122,7 +128,7 @@ class OwnerRows {
     void split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries);
 
     int owners_, bits_ = 0;
-    std::int64_t width_ = 0;
+    std::int64_t width_ = 0, hot_ = 0; // the first slots of an owner: features of many rows
     Large<std::uint32_t> slots_; // feature -> slot among its owner's, and the owner in the lowest bits; or all bits set
     std::vector<double> norms2_, lone_norms2_;
     std::vector<std::int64_t> starts_;     // of each batch in the entries
