@@ -50,14 +50,17 @@ struct ProblemOptions {
 class SharedNumbers {
   public:
     SharedNumbers() = default;
-    explicit SharedNumbers(std::vector<double> numbers)
-        : owner_(std::make_shared<const std::vector<double>>(std::move(numbers))), numbers_(*owner_) {}
+    template <class Allocator> explicit SharedNumbers(std::vector<double, Allocator> numbers) {
+        const auto owner = std::make_shared<const std::vector<double, Allocator>>(std::move(numbers));
+        numbers_ = *owner;
+        owner_ = owner;
+    }
     operator std::span<const double>() const noexcept { return numbers_; }
     bool empty() const noexcept { return numbers_.empty(); }
     double operator[](std::size_t i) const noexcept { return numbers_[i]; }
 
   private:
-    std::shared_ptr<const std::vector<double>> owner_;
+    std::shared_ptr<const void> owner_;
     std::span<const double> numbers_;
 };
 
@@ -148,7 +151,7 @@ class Problem {
 
     Problem() = default;
     void find_labels(const Dataset &data, std::span<const double> targets);
-    std::vector<double> encoded(std::span<const double> targets, std::int64_t output) const;
+    SharedNumbers encoded(std::span<const double> targets, std::int64_t output) const;
     void check_counts(const Dataset &data, std::span<const double> targets) const;
     std::vector<double> row_weights(const Dataset &data, const ProblemOptions &options) const;
     void keep_weighted_rows(const Dataset &data, std::vector<double> weights, bool copy);
