@@ -67,6 +67,16 @@ class Team {
     std::vector<std::thread> others_;
 };
 
+/// All zero. The parts are of one length, which parts with as many entries of a matrix are not.
+template <class Number> void fill_zeros(Team &team, Number *numbers, std::size_t count) {
+    constexpr std::size_t chunk = std::size_t{1} << 18; // a large page of doubles
+    team.for_each(static_cast<std::int64_t>((count + chunk - 1) / chunk), static_cast<double>(count),
+                  [&](std::int64_t k) {
+                      const std::size_t begin = static_cast<std::size_t>(k) * chunk;
+                      std::fill(numbers + begin, numbers + std::min(begin + chunk, count), Number{});
+                  });
+}
+
 /// Adds up body(begin, end, sums) over chunks of [0, count) in their order: the same bits for any number of threads.
 template <class Sums, class Body> Sums sum_chunks(Team &team, std::size_t count, double work, Body &&body) {
     constexpr std::size_t chunk = 4096;

@@ -25,10 +25,10 @@ template <class Matrix, class Weight>
 void combine_by_columns(const Matrix &matrix, const Weight &weight, std::span<double> u, Team &team) {
     const auto entries = static_cast<double>(matrix.nonzeros());
     const std::vector<std::int64_t> borders = column_parts(matrix, team.size());
+    fill_zeros(team, u.data(), at(matrix.cols()));
     team.for_each(static_cast<std::int64_t>(borders.size()) - 1, entries, [&](std::int64_t k) {
         const std::int64_t begin = borders[at(k)], end = borders[at(k) + 1];
         const bool is_all = begin == 0 && end == matrix.cols();
-        std::fill(u.begin() + begin, u.begin() + end, 0.0);
         each_row_from(matrix, begin, [&](std::int64_t i, const auto &row, std::int64_t p) {
             const double alpha = weight(i);
             if (alpha == 0) return;

@@ -71,9 +71,9 @@ template <class Matrix> void OwnerRows::number_features(const Matrix &matrix, Te
     const std::vector<std::int64_t> borders = column_parts(matrix, team.size());
     Large<std::uint32_t> counts;
     counts.resize(at(matrix.cols()));
+    fill_zeros(team, counts.data(), counts.size());
     team.for_each(static_cast<std::int64_t>(borders.size()) - 1, [&](std::int64_t range) {
         const std::int64_t first = borders[at(range)], last = borders[at(range) + 1];
-        std::fill(counts.begin() + first, counts.begin() + last, 0);
         each_row_from(matrix, first, [&](std::int64_t, const auto &row, std::int64_t q) {
             for (; q < row.size() && row.column(q) < last; ++q) {
                 counts[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;

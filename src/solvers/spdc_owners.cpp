@@ -145,6 +145,7 @@ template <class L> class OwnersMethod final : public Method {
     bool free_intercept_ = false;
     Random random_;
     Team team_;
+    const bool joins_; // threads have pairs of owners, whose parts they add up before the exchange
     FlagBarrier barrier_;
     std::vector<std::int32_t> order_; // place -> row of the problem
     std::optional<OwnerRows> rows_;
@@ -184,8 +185,8 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
                               const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
       n_(problem.rows()), lambda_(problem.strong_convexity()), random_(context.seed),
-      team_(team_size(options.owners, context.threads)), barrier_(team_.size()), dual_(at(problem.rows())),
-      parts_(at(2 * V_)), shares_(at(V_)), scratch_(at(team_.size())) {
+      team_(team_size(options.owners, context.threads)), joins_(V_ % (2 * team_.size()) == 0), barrier_(team_.size()),
+      dual_(at(problem.rows())), parts_(at(2 * V_)), shares_(at(V_)), scratch_(at(team_.size())) {
     free_intercept_ = problem.intercept() == Intercept::free;
     gather_rows();
     R_ = median_norm(norm2_);
@@ -431,10 +432,11 @@ template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, Batc
         ZU sums[m];
         const std::span<const std::int32_t> places(now.stored, at(now.count));
         rows_->dots(owner, places, zu(owner).data(), sums);
+        double *const part = parts[joins_ ? owner / 2 : owner].of;
         for (int k = 0; k < now.count; ++k) {
             const int j = now.visited_as[k];
             const double A = walk.alpha * steps_.power[j], B = steps_.power[j] * walk.beta - steps_.tau * steps_.g[j];
-            parts[owner].of[j] = A * sums[k][0] + B * sums[k][1];
+            part[j] = (joins_ && owner % 2 == 1 ? part[j] : 0.0) + (A * sums[k][0] + B * sums[k][1]);
         }
     });
     barrier_.wait(thread);
@@ -477,15 +479,18 @@ template <class L> void OwnersMethod<L>::choose_rows(const Walk &walk, Batch &ba
     batch.is_pending = true;
 }
 
-/// s_j without what the batch itself changes: of the lone features, then of the owners'.
+/// s_j without what the batch itself changes: of the lone features, then of the owners', two by two.
 template <class L> void OwnersMethod<L>::add_up(const Walk &walk, const Parts *parts, Batch &batch) const noexcept {
     for (int j = 0; j < batch.count; ++j) {
         const std::size_t i = at(batch.place[j]);
         const double x = walk.alpha * lone_[i][0] + walk.beta * lone_[i][1];
         batch.s[j] = lone_norm2_[i] * (steps_.power[j] * x - steps_.tau * steps_.g[j] * lone_[i][1]);
     }
-    for (int owner = 0; owner < V_; ++owner) {
-        for (int j = 0; j < batch.count; ++j) batch.s[j] += parts[owner].of[j];
+    for (int owner = 0; owner < V_; owner += 2) {
+        const double *const one = parts[joins_ ? owner / 2 : owner].of, *const other =
+                                                                            parts[std::min(owner + 1, V_ - 1)].of;
+        const bool is_sum = joins_ || owner + 1 == V_;
+        for (int j = 0; j < batch.count; ++j) batch.s[j] += is_sum ? one[j] : one[j] + other[j];
     }
 }
 
