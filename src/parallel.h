@@ -58,7 +58,10 @@ class Team {
     int for_each(std::int64_t count, double work, const std::function<void(std::int64_t)> &body);
 
   private:
-    void serve(int thread);
+    void serve(int thread, unsigned seen);
+    void hire(unsigned seen);
+    void call(const std::function<void(int)> &body);
+    void await_others() noexcept;
 
     const int size_;
     const std::function<void(int)> *body_ = nullptr; // none: go home
