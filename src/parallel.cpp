@@ -24,12 +24,11 @@ template <class Ready> void spin_until(Ready &&ready) noexcept {
     }
 }
 
-/// Spins until ready(number), then lets others have the core again and again, for some milliseconds, because waking up takes long, then
-/// sleeps: whoever changes the number notifies.
-template <class Ready> void sleep_until(const std::atomic<int> &number, Ready &&ready) noexcept {
+/// Spins until ready(number), then sleeps: whoever changes the number notifies.
+template <class Ready> void sleep_until(const std::atomic<int> &number, int patience, Ready &&ready) noexcept {
     int value = number.load(std::memory_order_acquire);
-    for (int spins = 0; !ready(value) && spins < 5500; ++spins) {
-        if (spins < 500) {
+    for (int spins = 0; !ready(value) && spins < patience + 20; ++spins) {
+        if (spins < patience) {
 #if defined(__x86_64__) || defined(__i386__)
             _mm_pause();
 #endif
@@ -45,6 +44,11 @@ template <class Ready> void sleep_until(const std::atomic<int> &number, Ready &&
 }
 
 } // namespace
+
+int patience(int threads) noexcept {
+    const bool has_spare_cores = threads < static_cast<int>(std::thread::hardware_concurrency());
+    return has_spare_cores ? 5000 : 500; // some 200 or 20 microseconds
+}
 
 void SpinBarrier::wait() noexcept {
     const unsigned round = round_.load(std::memory_order_relaxed);
@@ -63,7 +67,8 @@ void FlagBarrier::wait(int thread) noexcept {
     mine.store(static_cast<int>(round)); // sequentially consistent: notifying looks for sleepers after the store
     mine.notify_all();
     for (const Flag &flag : flags_) {
-        sleep_until(flag.round, [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
+        sleep_until(flag.round, patience_,
+                    [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
     }
 }
 
@@ -102,7 +107,7 @@ void Team::call(const std::function<void(int)> &body) {
 }
 
 void Team::await_others() noexcept {
-    sleep_until(working_, [](int working) { return working == 0; });
+    sleep_until(working_, patience_, [](int working) { return working == 0; });
 }
 
 void Team::run(const std::function<void(int)> &body) {

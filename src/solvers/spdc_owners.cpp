@@ -51,8 +51,7 @@ struct Steps : FastSteps {
     double power[m + 1], g[m + 1]; // rho^j, g_j
 
     void tabulate() {
-        power[0] = 1;
-        g[0] = 0;
+        power[0] = 1, g[0] = 0;
         for (int j = 0; j < m; ++j) {
             power[j + 1] = rho * power[j];
             g[j + 1] = rho * (g[j] + 1);
@@ -65,8 +64,7 @@ struct Walk {
     double alpha = 1, beta = 0;
     double x0 = 0, u0 = 0; // the intercept, in units of its column
     double moved = 0;
-    std::int64_t visits = 0;
-    std::int64_t step = 0; // of the sweep
+    std::int64_t visits = 0, step = 0; // of the run; of the sweep
 };
 
 /// A super-step as every thread sees it.
@@ -124,7 +122,7 @@ template <class L> class OwnersMethod final : public Method {
     double distance(int owner, const Walk &walk) noexcept;
     void recursion(Walk &walk, Batch &batch) noexcept;
     void look_at(int owner, const Walk &walk, const Batch &batch) noexcept;
-    void commit(Batch &batch) noexcept;
+    void commit(int thread, Batch &batch) noexcept;
     void rebase(int thread, Walk &walk, Batch &last) noexcept;
     template <class Visit> void each_owner(int thread, Visit &&visit) {
         for (int b = V_ * thread / team_.size(); b < V_ * (thread + 1) / team_.size(); ++b) visit(b);
@@ -294,8 +292,7 @@ template <class L> void OwnersMethod<L>::start_sweep() {
     for (std::uint8_t &pick : picks_) pick = static_cast<std::uint8_t>(random_.below(permutations));
     visits_at_start_ = walk_.visits;
     for (Share &share : shares_) share = Share{};
-    walk_.moved = 0;
-    walk_.step = 0;
+    walk_.moved = 0, walk_.step = 0;
 }
 
 template <class L> void OwnersMethod<L>::end_sweep() {
@@ -382,10 +379,8 @@ template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
         if (walk.step == static_cast<std::int64_t>(batch_order_.size())) close_sweep(thread, walk, *before);
     }
     barrier_.wait(thread);
-    if (thread == 0) {
-        commit(*before);
-        walk_ = walk;
-    }
+    commit(thread, *before);
+    if (thread == 0) walk_ = walk;
 }
 
 /// |x + u/lambda|^2 over the owner's features and the lone ones of its share of the rows: g(x) + g*(-u) + <u, x> is lambda/2 of it.
@@ -405,7 +400,7 @@ template <class L> double OwnersMethod<L>::distance(int owner, const Walk &walk)
 template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk, Batch &last) {
     const bool measures_gap = walk.visits - visits_at_gap_ >= n_ / 2;
     barrier_.wait(thread);
-    if (thread == 0) commit(last);
+    commit(thread, last);
     barrier_.wait(thread);
     if (measures_gap) each_owner(thread, [&](int owner) { shares_[at(owner)].quadratic = distance(owner, walk); });
     barrier_.wait(thread);
@@ -424,7 +419,7 @@ template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk, Bat
     walk = walk_;
 }
 
-/// After the meeting nobody reads the batch before any more, so what it changed can be written: by one thread, since all have the same.
+/// After the meeting nobody reads the batch before any more, so what it changed can be written: all have the same.
 template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, Batch &now, Batch &before) noexcept {
     choose_rows(walk, now);
     Parts *const parts = parts_.data() + walk.step % 2 * V_;
@@ -440,7 +435,7 @@ template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, Batc
         }
     });
     barrier_.wait(thread);
-    if (thread == 0) commit(before);
+    commit(thread, before);
     add_up(walk, parts, now);
     recursion(walk, now);
     each_owner(thread, [&](int owner) {
@@ -541,28 +536,32 @@ template <class L> void OwnersMethod<L>::look_at(int owner, const Walk &walk, co
     }
 }
 
-template <class L> void OwnersMethod<L>::commit(Batch &batch) noexcept {
+/// Each thread writes rows that stand side by side: the memory of a batch is in the caches of all, which takes time to end.
+template <class L> void OwnersMethod<L>::commit(int thread, Batch &batch) noexcept {
     if (!batch.is_pending) return;
+    const auto is_mine = [&](std::int32_t place) { return place % m * team_.size() / m == thread; };
     for (int j = 0; j < batch.count; ++j) {
+        if (!is_mine(batch.place[j])) continue;
         y_[at(batch.place[j])] = batch.next[j];
         dual_.keep_logit(at(batch.place[j]), batch.logit[j]);
     }
-    for (int k = 0; k < batch.changed; ++k) lone_[at(batch.changed_place[k])] += batch.moves[k];
+    for (int k = 0; k < batch.changed; ++k) {
+        if (is_mine(batch.changed_place[k])) lone_[at(batch.changed_place[k])] += batch.moves[k];
+    }
     batch.is_pending = false;
 }
 
 /// Rarely. The others may still read pairs of the last batch, whose moves are in the old units.
 template <class L> void OwnersMethod<L>::rebase(int thread, Walk &walk, Batch &last) noexcept {
     barrier_.wait(thread);
-    if (thread == 0) commit(last);
+    commit(thread, last);
     barrier_.wait(thread);
     each_owner(thread, [&](int owner) {
         for (const std::span<ZU> pairs : {zu(owner), lone(owner)}) {
             for (ZU &pair : pairs) pair[0] = walk.alpha * pair[0] + walk.beta * pair[1];
         }
     });
-    walk.alpha = 1;
-    walk.beta = 0;
+    walk.alpha = 1, walk.beta = 0;
 }
 
 template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vector<double> &y) {
