@@ -81,6 +81,15 @@ template <class Visit> void each_row(const Problem &problem, Team &team, Visit &
                   [&](std::int64_t k) { each_row(problem, at(k) * chunk, std::min((at(k) + 1) * chunk, n), visit); });
 }
 
+/// each_regularizer() on the team.
+template <class Visit> void each_coordinate(const Problem &problem, Team &team, Visit &&visit) {
+    constexpr std::size_t chunk = 4096;
+    const std::size_t d = at(problem.dimension());
+    team.for_each(static_cast<std::int64_t>((d + chunk - 1) / chunk), static_cast<double>(d), [&](std::int64_t k) {
+        each_regularizer(problem, at(k) * chunk, std::min((at(k) + 1) * chunk, d), visit);
+    });
+}
+
 /// N sums at a time. Terms are added 64 at a time before rounding is carried: 1e-14 of their size at most.
 template <std::size_t N> struct Sums {
     std::array<Sum, N> sums;
@@ -157,6 +166,18 @@ bool is_zero(std::span<const double> v) {
     return std::all_of(v.begin(), v.end(), [](double e) { return e == 0; });
 }
 
+/// Room for so many numbers. Whoever writes to new memory first waits until the system has cleared it: all threads do, each a part.
+void make_room(std::vector<double> &numbers, std::size_t count, Team &team) {
+    if (numbers.size() >= count) return;
+    reserve_huge_pages(numbers, count);
+    if (team.size() == 1) return;
+    constexpr std::size_t part = huge_page / sizeof(double);
+    team.for_each(static_cast<std::int64_t>((count + part - 1) / part), static_cast<double>(count),
+                  [&](std::int64_t k) {
+                      touch_pages(numbers.data() + at(k) * part, std::min(part, count - at(k) * part) * sizeof(double));
+                  });
+}
+
 /// Whether to try something that may help: after k failures in a row only at every 2^k-th chance.
 class Luck {
   public:
@@ -181,6 +202,7 @@ class Certifier::Points {
     Pair take();
     bool has_no_minimizer() const;
 
+    Team &team() { return team_; }
     const Certificate &certificate() const { return certificate_; }
     std::span<const double> x() const { return whole(x_); }
     std::span<const double> y() const { return y_; }
@@ -318,11 +340,17 @@ void Certifier::Points::take_intercept() {
 
 /// x_j = argmax -u_j x - g_j(x)
 bool Certifier::Points::try_implied_primal() {
-    new_x_.assign(x().begin(), x().end());
-    const Reals u = whole(u_);
-    each_regularizer(problem_, [&](std::size_t j, const auto &g) {
-        if (g.strong_convexity() > 0) new_x_[j] = g.maximizer(-u[j]);
+    make_room(new_x_, at(problem_.dimension()), team_);
+    new_x_.resize(at(problem_.dimension()));
+    const Reals x = whole(x_), u = whole(u_);
+    each_coordinate(problem_, team_, [&](std::size_t j, const auto &g) {
+        new_x_[j] = g.strong_convexity() > 0 ? g.maximizer(-u[j]) : x[j];
     });
+    // A poor dual point implies predictions so large that the search for the best intercept takes a hundred passes; where the penalty
+    // alone is more than the best objective, it is in vain. Of all losses only that of counts can be negative.
+    const auto penalty = sum_of_coordinates<1>(
+        problem_, team_, [&](std::size_t j, const auto &g, auto &terms) { terms[0] += g.value(new_x_[j]); });
+    if (problem_.loss().task() != Task::counts && penalty[0] >= best_.primal) return false;
     new_z_.resize(z_.size());
     predict(problem_, new_x_, new_z_, team_);
     if (problem_.intercept() == Intercept::free) take_intercept();
@@ -445,8 +473,8 @@ bool Certifier::Points::has_no_minimizer() const {
 }
 
 Certifier::Pair Certifier::Points::room() {
-    reserve_huge_pages(new_x_, at(problem_.dimension()));
-    reserve_huge_pages(new_y_, at(problem_.rows()));
+    make_room(new_x_, at(problem_.dimension()), team_);
+    make_room(new_y_, at(problem_.rows()), team_);
     return {std::move(new_x_), std::move(new_y_)};
 }
 
@@ -474,6 +502,7 @@ const Certificate &Certifier::certificate() const noexcept { return points_->cer
 std::span<const double> Certifier::x() const noexcept { return points_->x(); }
 std::span<const double> Certifier::y() const noexcept { return points_->y(); }
 std::span<const double> Certifier::predictions() const noexcept { return points_->z(); }
+Team &Certifier::team() noexcept { return points_->team(); }
 bool Certifier::has_no_minimizer() const { return points_->has_no_minimizer(); }
 
 double l1_max(const Problem &problem) {

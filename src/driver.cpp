@@ -75,8 +75,17 @@ class StallWatch {
     int points_ = 0;
 };
 
-std::int64_t count_nonzeros(std::span<const double> x) {
-    return static_cast<std::int64_t>(x.size()) - std::count(x.begin(), x.end(), 0.0);
+std::int64_t count_nonzeros(std::span<const double> x, Team &team) {
+    struct Zeros {
+        std::int64_t count = 0;
+        void add(const Zeros &other) { count += other.count; }
+    };
+    const Zeros zeros = sum_chunks<Zeros>(team, x.size(), static_cast<double>(x.size()),
+                                          [&](std::size_t begin, std::size_t end, Zeros &own) {
+                                              const auto part = x.subspan(begin, end - begin);
+                                              own.count = std::count(part.begin(), part.end(), 0.0);
+                                          });
+    return static_cast<std::int64_t>(x.size()) - zeros.count;
 }
 
 /// The largest magnitude; infinity where a number is not finite. Eight at a time, so that they do not wait for one another.
@@ -96,11 +105,23 @@ double largest_magnitude(std::span<const double> values) {
     return are_finite ? *std::max_element(most.begin(), most.end()) : infinity;
 }
 
+double largest_magnitude(std::span<const double> values, Team &team) {
+    struct Largest {
+        double size = 0;
+        void add(const Largest &other) { size = std::max(size, other.size); }
+    };
+    return sum_chunks<Largest>(team, values.size(), static_cast<double>(values.size()),
+                               [&](std::size_t begin, std::size_t end, Largest &own) {
+                                   own.size = largest_magnitude(values.subspan(begin, end - begin));
+                               })
+        .size;
+}
+
 /// Finite, and not far beyond the best point so far: step sizes that diverge get there long before they overflow.
-bool is_usable(const Certifier::Pair &pair, const Certifier &best) {
-    const double size = largest_magnitude(pair.x);
-    if (size == infinity || largest_magnitude(pair.y) == infinity) return false;
-    return size <= 1e12 || best.y().empty() || size <= 1e12 * (1 + largest_magnitude(best.x()));
+bool is_usable(const Certifier::Pair &pair, const Certifier &best, Team &team) {
+    const double size = largest_magnitude(pair.x, team);
+    if (size == infinity || largest_magnitude(pair.y, team) == infinity) return false;
+    return size <= 1e12 || best.y().empty() || size <= 1e12 * (1 + largest_magnitude(best.x(), team));
 }
 
 bool is_breakdown(StopReason reason) {
@@ -112,8 +133,9 @@ bool is_breakdown(StopReason reason) {
 Driver::Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, const SolveContext &context,
                const Clock &clock, std::int64_t output, Trace &trace)
     : problem_(problem), certifier_(certifier), stopping_(stopping), context_(context), clock_(clock), output_(output),
-      trace_(trace), block_(std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
-                                     1.0 / static_cast<double>(problem.rows()))) {}
+      trace_(trace), team_(certifier.team()),
+      block_(std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
+                      1.0 / static_cast<double>(problem.rows()))) {}
 
 bool Driver::interrupted() const {
     if (context_.interrupt && context_.interrupt->load(std::memory_order_relaxed)) return true;
@@ -136,7 +158,7 @@ void Driver::record(double passes, double omega) {
     const double seconds = clock_.seconds(); // read once: the thread may be put off between two readings
     trace_.push_back({output_, passes, seconds, seconds - outcome_.seconds_certifying, now.primal, now.dual, now.gap,
                       now.relative_gap,
-                      count_nonzeros(certifier_.x().first(static_cast<std::size_t>(problem_.features()))), omega,
+                      count_nonzeros(certifier_.x().first(static_cast<std::size_t>(problem_.features())), team_), omega,
                       solver_});
 }
 
@@ -144,7 +166,7 @@ void Driver::certify(Method &method) {
     const double start = clock_.seconds();
     Certifier::Pair pair = certifier_.room();
     method.point(pair.x, pair.y);
-    usable_ = is_usable(pair, certifier_);
+    usable_ = is_usable(pair, certifier_, team_);
     if (usable_) certifier_.offer(std::move(pair), stopping_.tolerance);
     const double guess = method.estimated_gap();
     if (0 < guess && guess < infinity) guess_error_ = std::max(certifier_.certificate().gap / guess, 0.2);

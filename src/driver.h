@@ -2,6 +2,7 @@
 #pragma once
 
 #include "method.h"
+#include "parallel.h"
 #include "spdc/problem.h"
 #include "spdc/solvers.h"
 
@@ -57,6 +58,7 @@ class Driver {
     const Clock &clock_;
     const std::int64_t output_;
     Trace &trace_;
+    Team &team_;
     const double block_; // passes between two looks at the clock
     Outcome outcome_;
     std::string solver_;

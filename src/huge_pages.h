@@ -25,6 +25,16 @@ inline void advise_huge_pages([[maybe_unused]] void *memory, [[maybe_unused]] st
 #endif
 }
 
+/// Has the system clear the pages that lie in this memory now, if it can: without it the first write does.
+inline void touch_pages([[maybe_unused]] void *memory, [[maybe_unused]] std::size_t bytes) noexcept {
+#if defined(__linux__) && defined(MADV_POPULATE_WRITE)
+    constexpr std::uintptr_t page = 4096;
+    const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
+    const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / page * page;
+    if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_POPULATE_WRITE);
+#endif
+}
+
 template <class T> struct HugePageAllocator {
     using value_type = T;
 

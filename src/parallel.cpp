@@ -25,10 +25,10 @@ template <class Ready> void spin_until(Ready &&ready) noexcept {
 }
 
 /// Spins until ready(number), then sleeps: whoever changes the number notifies.
-template <class Ready> void sleep_until(const std::atomic<int> &number, Ready &&ready) noexcept {
+template <class Ready> void sleep_until(const std::atomic<int> &number, int patience, Ready &&ready) noexcept {
     int value = number.load(std::memory_order_acquire);
-    for (int spins = 0; !ready(value) && spins < 520; ++spins) {
-        if (spins < 500) {
+    for (int spins = 0; !ready(value) && spins < patience + 20; ++spins) {
+        if (spins < patience) {
 #if defined(__x86_64__) || defined(__i386__)
             _mm_pause();
 #endif
@@ -44,6 +44,11 @@ template <class Ready> void sleep_until(const std::atomic<int> &number, Ready &&
 }
 
 } // namespace
+
+int patience(int threads) noexcept {
+    const bool has_spare_cores = threads < static_cast<int>(std::thread::hardware_concurrency());
+    return has_spare_cores ? 5000 : 500; // some 200 or 20 microseconds
+}
 
 void SpinBarrier::wait() noexcept {
     const unsigned round = round_.load(std::memory_order_relaxed);
@@ -62,7 +67,8 @@ void FlagBarrier::wait(int thread) noexcept {
     mine.store(static_cast<int>(round)); // sequentially consistent: notifying looks for sleepers after the store
     mine.notify_all();
     for (const Flag &flag : flags_) {
-        sleep_until(flag.round, [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
+        sleep_until(flag.round, patience_,
+                    [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
     }
 }
 
@@ -73,8 +79,8 @@ Team::~Team() {
     for (std::thread &other : others_) other.join();
 }
 
-void Team::serve(int thread) {
-    for (unsigned seen = 0;;) {
+void Team::serve(int thread, unsigned seen) {
+    for (;;) {
         for (int spins = 0; spins < 100 && round_.load(std::memory_order_acquire) == seen; ++spins) {
             std::this_thread::yield(); // the next piece of work is often there at once
         }
@@ -86,32 +92,54 @@ void Team::serve(int thread) {
     }
 }
 
-void Team::run(const std::function<void(int)> &body) {
+/// Starts the threads, if they are not there yet, as if they had seen so many rounds.
+void Team::hire(unsigned seen) {
     while (static_cast<int>(others_.size()) + 1 < size_) {
-        others_.emplace_back([this, thread = static_cast<int>(others_.size()) + 1] { serve(thread); });
+        others_.emplace_back([this, thread = static_cast<int>(others_.size()) + 1, seen] { serve(thread, seen); });
     }
-    if (!others_.empty()) {
-        body_ = &body;
-        working_.store(static_cast<int>(others_.size()), std::memory_order_relaxed);
-        round_.fetch_add(1);
-        round_.notify_all();
-    }
+}
+
+void Team::call(const std::function<void(int)> &body) {
+    body_ = &body;
+    working_.store(size_ - 1, std::memory_order_relaxed);
+    round_.fetch_add(1);
+    round_.notify_all();
+}
+
+void Team::await_others() noexcept {
+    sleep_until(working_, patience_, [](int working) { return working == 0; });
+}
+
+void Team::run(const std::function<void(int)> &body) {
+    hire(round_.load()); // all of them before any starts: they may meet at barriers
+    if (size_ > 1) call(body);
     body(0);
-    sleep_until(working_, [](int working) { return working == 0; });
+    if (size_ > 1) await_others();
 }
 
 void Team::for_each(std::int64_t count, const std::function<void(std::int64_t)> &body) {
     std::atomic<std::int64_t> next = 0;
     std::exception_ptr error;
     std::once_flag failed;
-    run([&](int) {
+    const std::function<void(int)> work = [&](int) {
         try {
             for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(chunk);
         } catch (...) { // out of memory, say: nobody starts another chunk, and the caller hears of it
             next.store(count);
             std::call_once(failed, [&] { error = std::current_exception(); });
         }
-    });
+    };
+    const unsigned before = round_.load();
+    if (size_ > 1) call(work);
+    try {
+        hire(before); // each starts at once: that they are not all there yet takes nothing from those that are
+    } catch (...) {
+        next.store(count);
+        std::call_once(failed, [&] { error = std::current_exception(); });
+        working_.fetch_sub(size_ - 1 - static_cast<int>(others_.size()));
+    }
+    work(0);
+    if (size_ > 1) await_others();
     if (error) std::rethrow_exception(error);
 }
 

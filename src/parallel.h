@@ -11,6 +11,10 @@
 
 namespace spdc {
 
+/// How often one of so many threads looks whether the others are done before it goes to sleep. Waking up takes tens of microseconds; but
+/// where all cores are taken, the one that it waits for may need this one.
+int patience(int threads) noexcept;
+
 /// Meets `count` threads. They spin, because phases of a mini-batch are microseconds long, and yield after a while, because
 /// there may be fewer cores than threads.
 class SpinBarrier {
@@ -28,7 +32,7 @@ class SpinBarrier {
 /// microseconds. Each thread says who it is. One that waits for long goes to sleep: others want its core.
 class FlagBarrier {
   public:
-    explicit FlagBarrier(int count) : flags_(static_cast<std::size_t>(count)) {}
+    explicit FlagBarrier(int count) : flags_(static_cast<std::size_t>(count)), patience_(patience(count)) {}
     void wait(int thread) noexcept;
 
   private:
@@ -36,13 +40,14 @@ class FlagBarrier {
         std::atomic<int> round{0}; // wraps around
     };
     std::vector<Flag> flags_;
+    const int patience_;
 };
 
 /// Threads that are kept between runs: parked, not started anew, for methods that work in pieces of a few milliseconds. The first
 /// run starts them. One caller at a time.
 class Team {
   public:
-    explicit Team(int count) : size_(std::max(count, 1)) {}
+    explicit Team(int count) : size_(std::max(count, 1)), patience_(patience(size_)) {}
     ~Team();
     Team(const Team &) = delete;
     Team &operator=(const Team &) = delete;
@@ -58,14 +63,27 @@ class Team {
     int for_each(std::int64_t count, double work, const std::function<void(std::int64_t)> &body);
 
   private:
-    void serve(int thread);
+    void serve(int thread, unsigned seen);
+    void hire(unsigned seen);
+    void call(const std::function<void(int)> &body);
+    void await_others() noexcept;
 
-    const int size_;
+    const int size_, patience_;
     const std::function<void(int)> *body_ = nullptr; // none: go home
     std::atomic<unsigned> round_{0};
     std::atomic<int> working_{0};
     std::vector<std::thread> others_;
 };
+
+/// All zero. The parts are of one length, which parts with as many entries of a matrix are not.
+template <class Number> void fill_zeros(Team &team, Number *numbers, std::size_t count) {
+    constexpr std::size_t chunk = std::size_t{1} << 18; // a large page of doubles
+    team.for_each(static_cast<std::int64_t>((count + chunk - 1) / chunk), static_cast<double>(count),
+                  [&](std::int64_t k) {
+                      const std::size_t begin = static_cast<std::size_t>(k) * chunk;
+                      std::fill(numbers + begin, numbers + std::min(begin + chunk, count), Number{});
+                  });
+}
 
 /// Adds up body(begin, end, sums) over chunks of [0, count) in their order: the same bits for any number of threads.
 template <class Sums, class Body> Sums sum_chunks(Team &team, std::size_t count, double work, Body &&body) {

@@ -357,9 +357,9 @@ bool merges_columns(const Problem &problem) { return std::holds_alternative<L2>(
 
 /// Whether a look at the columns is worth its time, that of some twelve passes. Where rows have one value, merged columns take that
 /// from them, and little is gained.
-bool columns_may_pay(const Problem &problem) {
+bool columns_may_pay(const Problem &problem, int threads) {
     if (!merges_columns(problem) || problem.features() <= problem.rows()) return false;
-    return passes_on_text(problem) >= (problem.row_values().empty() ? 25 : 150);
+    return passes_on_text(problem, threads) >= (problem.row_values().empty() ? 25 : 150);
 }
 
 template <class Matrix> bool columns_look_promising(const Matrix &matrix, std::span<const std::int32_t> rows) {
@@ -453,7 +453,7 @@ void parse(const std::string &name, Presolve &presolve) {
     fail_unknown("presolve", name, {"auto", "on", "off"});
 }
 
-Presolved::Presolved(const Problem &problem, Presolve when) : original_(problem) {
+Presolved::Presolved(const Problem &problem, Presolve when, int threads) : original_(problem), threads_(threads) {
     if (when == Presolve::off || std::max(problem.rows(), problem.features()) > most_items) return;
     std::visit([&](const auto &matrix) { reduce(matrix, when == Presolve::automatic); }, problem.matrix());
 }
@@ -462,7 +462,7 @@ template <class Matrix> void Presolved::reduce(const Matrix &matrix, bool must_p
     const Rows rows = find_rows(original_, matrix, must_pay);
     first_row_ = rows.first;
     row_of_ = rows.of;
-    const bool fewer_rows = !row_of_.empty(), maybe_columns = !must_pay || columns_may_pay(original_);
+    const bool fewer_rows = !row_of_.empty(), maybe_columns = !must_pay || columns_may_pay(original_, threads_);
     if (!fewer_rows && !maybe_columns) return;
     if (!fewer_rows) {
         first_row_.resize(at(matrix.rows()));

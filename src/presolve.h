@@ -24,7 +24,7 @@ namespace spdc {
 class Presolved {
   public:
     /// `problem` must outlive it. automatic: only what is likely to save more time than it takes.
-    Presolved(const Problem &problem, Presolve when);
+    Presolved(const Problem &problem, Presolve when, int threads = 1);
 
     /// The reduced problem, or the original one when there was nothing to gain.
     const Problem &problem() const noexcept { return reduced_ ? *reduced_ : original_; }
@@ -47,6 +47,7 @@ class Presolved {
     template <class Matrix> void reduce(const Matrix &matrix, bool must_pay);
 
     const Problem &original_;
+    int threads_;
     std::optional<Problem> reduced_;
     std::vector<std::int32_t> first_row_; // of each row of the reduced problem
     std::vector<std::int32_t> row_of_; // original row -> row of the reduced problem; empty: the rows are as they were

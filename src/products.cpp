@@ -1,6 +1,7 @@
 #include "products.h"
 
 #include "kernels.h"
+#include "row_views.h"
 #include "sum.h"
 
 #include <algorithm>
@@ -15,73 +16,8 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr std::int64_t row_chunk = 512;
 
-/// A row whose entries all have one value, so that only its columns are read.
-struct OneValueRow {
-    const std::int32_t *columns;
-    std::int64_t count;
-    double one;
-
-    std::int64_t size() const noexcept { return count; }
-    std::int32_t column(std::int64_t p) const noexcept { return columns[p]; }
-    double value(std::int64_t) const noexcept { return one; }
-    std::int64_t lower_bound(std::int64_t column) const noexcept {
-        return std::lower_bound(columns, columns + count, column) - columns;
-    }
-};
-
-/// A sparse matrix of such rows.
-template <class Matrix> struct OneValueRows {
-    const Matrix &matrix;
-    std::span<const double> values;
-
-    std::int64_t rows() const noexcept { return matrix.rows(); }
-    std::int64_t cols() const noexcept { return matrix.cols(); }
-    std::int64_t nonzeros() const noexcept { return matrix.nonzeros(); }
-    OneValueRow row(std::int64_t i) const noexcept {
-        const auto row = matrix.row(i);
-        return {row.columns, row.count, values[at(i)]};
-    }
-};
-
-/// visit(matrix) with the type that reads least.
 template <class Visit> void visit_matrix(const Problem &problem, Visit &&visit) {
-    const auto values = problem.row_values();
-    std::visit(
-        [&]<class Matrix>(const Matrix &matrix) {
-            if constexpr (requires { matrix.offsets(); }) {
-                if (!values.empty()) return visit(OneValueRows<Matrix>{matrix, values});
-            }
-            visit(matrix);
-        },
-        problem.matrix());
-}
-
-/// Columns 0 = c_0 < c_1 < ... = cols that cut the matrix into parts of about as many entries, judged by a few of them.
-template <class Matrix> std::vector<std::int64_t> column_parts(const Matrix &matrix, std::int64_t parts) {
-    constexpr std::int64_t most_rows = 128, most_entries = 16;
-    std::vector<std::int64_t> seen;
-    const std::int64_t row_step = std::max<std::int64_t>(1, matrix.rows() / most_rows);
-    for (std::int64_t i = 0; i < matrix.rows(); i += row_step) {
-        const auto row = matrix.row(i);
-        const std::int64_t step = std::max<std::int64_t>(1, row.size() / most_entries);
-        for (std::int64_t p = (i / row_step) % step; p < row.size(); p += step) seen.push_back(row.column(p));
-    }
-    std::sort(seen.begin(), seen.end());
-    std::vector<std::int64_t> borders{0};
-    for (std::int64_t k = 1; k < parts && !seen.empty(); ++k) {
-        const std::int64_t border = seen[at(k) * seen.size() / at(parts)];
-        if (border > borders.back()) borders.push_back(border);
-    }
-    borders.push_back(matrix.cols());
-    return borders;
-}
-
-/// u += alpha a on the columns [begin, end)
-template <class Row>
-void axpy_on(double alpha, const Row &a, std::int64_t begin, std::int64_t end, double *u) noexcept {
-    for (std::int64_t p = a.lower_bound(begin); p < a.size() && a.column(p) < end; ++p) {
-        u[a.column(p)] += alpha * a.value(p);
-    }
+    visit_rows(problem.matrix(), problem.row_values(), visit);
 }
 
 /// Many columns: a thread owns a range of them and goes through all rows, so that every column is summed row after row.
@@ -89,19 +25,16 @@ template <class Matrix, class Weight>
 void combine_by_columns(const Matrix &matrix, const Weight &weight, std::span<double> u, Team &team) {
     const auto entries = static_cast<double>(matrix.nonzeros());
     const std::vector<std::int64_t> borders = column_parts(matrix, team.size());
+    fill_zeros(team, u.data(), at(matrix.cols()));
     team.for_each(static_cast<std::int64_t>(borders.size()) - 1, entries, [&](std::int64_t k) {
         const std::int64_t begin = borders[at(k)], end = borders[at(k) + 1];
         const bool is_all = begin == 0 && end == matrix.cols();
-        std::fill(u.begin() + begin, u.begin() + end, 0.0);
-        for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+        each_row_from(matrix, begin, [&](std::int64_t i, const auto &row, std::int64_t p) {
             const double alpha = weight(i);
-            if (alpha == 0) continue;
-            if (is_all) {
-                axpy(alpha, matrix.row(i), u.data());
-            } else {
-                axpy_on(alpha, matrix.row(i), begin, end, u.data());
-            }
-        }
+            if (alpha == 0) return;
+            if (is_all) return axpy(alpha, row, u.data());
+            for (; p < row.size() && row.column(p) < end; ++p) u[at(row.column(p))] += alpha * row.value(p);
+        });
     });
 }
 

@@ -259,7 +259,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     const Clock clock;
     const bool is_auto = std::holds_alternative<Auto>(solver);
     const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
-    const Presolved presolved(problem, may_presolve ? context.presolve : Presolve::off);
+    const Presolved presolved(problem, may_presolve ? context.presolve : Presolve::off, context.threads);
     const std::vector<Choice> candidates =
         is_auto ? choose(presolved.problem(), context) : std::vector<Choice>{{solver, "asked for by name"}};
     if (!context.copy && copies_data(candidates.front().solver)) {

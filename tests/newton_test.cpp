@@ -138,6 +138,24 @@ TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
     }
 }
 
+TEST(NewtonRowsThreads, PassOnAnErrorAndGoOn) {
+    const Problem problem = random_problem(Squared{}, 1, Intercept::none, false, 20000, 3);
+    const RowBlocks blocks(problem, 1, 3);
+    const auto pass = [&](std::size_t bad) {
+        RowSums sums;
+        blocks.sum(blocks.blocks(), false, sums, [&](std::size_t k, RowScratch &, RowSums &own) {
+            if (k == bad) throw std::bad_alloc();
+            own.loss += 1;
+        });
+        return sums.loss;
+    };
+    ASSERT_GT(blocks.blocks(), 16);
+    for (const std::size_t bad : {std::size_t{0}, blocks.blocks() / 2, blocks.blocks() - 1}) {
+        EXPECT_THROW(pass(bad), std::bad_alloc);
+        EXPECT_EQ(pass(~std::size_t{0}), static_cast<double>(blocks.blocks()));
+    }
+}
+
 TEST(NewtonRows, HoldEveryRowOnce) {
     const Problem problem = random_problem(Squared{}, 1, Intercept::none, false, 1000, 3);
     const RowBlocks blocks(problem, 1);

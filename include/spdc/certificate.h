@@ -9,6 +9,8 @@
 
 namespace spdc {
 
+class Team; // of threads
+
 struct Certificate {
     double primal = infinity;
     double dual = -infinity;
@@ -49,6 +51,9 @@ class Certifier {
     Pair take();
     /// Predictions at x().
     std::span<const double> predictions() const noexcept;
+
+    /// Its threads, for work between two offers.
+    Team &team() noexcept;
 
     /// True when x() shows a direction along which the objective falls for ever: there is no minimiser.
     bool has_no_minimizer() const;

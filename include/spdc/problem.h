@@ -50,14 +50,17 @@ struct ProblemOptions {
 class SharedNumbers {
   public:
     SharedNumbers() = default;
-    explicit SharedNumbers(std::vector<double> numbers)
-        : owner_(std::make_shared<const std::vector<double>>(std::move(numbers))), numbers_(*owner_) {}
+    template <class Allocator> explicit SharedNumbers(std::vector<double, Allocator> numbers) {
+        const auto owner = std::make_shared<const std::vector<double, Allocator>>(std::move(numbers));
+        numbers_ = *owner;
+        owner_ = owner;
+    }
     operator std::span<const double>() const noexcept { return numbers_; }
     bool empty() const noexcept { return numbers_.empty(); }
     double operator[](std::size_t i) const noexcept { return numbers_[i]; }
 
   private:
-    std::shared_ptr<const std::vector<double>> owner_;
+    std::shared_ptr<const void> owner_;
     std::span<const double> numbers_;
 };
 
@@ -128,18 +131,19 @@ class Problem {
     /// u = (1/W) sum_i w_i y_i a_i
     void combine(std::span<const double> y, std::span<double> u) const;
 
+    // Found when first asked, on so many threads.
     /// Squared row norms |a_i|^2 of the data, without intercept and weight.
-    std::span<const double> squared_row_norms() const;
+    std::span<const double> squared_row_norms(int threads = 1) const;
     /// The value that all entries of row i have, as in text that is counted by 0 and 1 and then normalised. Empty unless the matrix is
     /// sparse and every row has one.
-    std::span<const double> row_values() const;
+    std::span<const double> row_values(int threads = 1) const;
 
     double primal(std::span<const double> x) const;
     /// -infinity where D is: a u_j outside the domain of g_j*. See Certifier for dual points that are always usable.
     double dual(std::span<const double> y) const;
 
   private:
-    /// What the rows are asked for now and then: found when first asked, shared by copies of the problem.
+    /// What the rows are asked for now and then, shared by copies of the problem.
     struct RowFacts {
         std::once_flag has_norms, has_values;
         std::vector<double> squared_norms, values;
@@ -147,7 +151,7 @@ class Problem {
 
     Problem() = default;
     void find_labels(const Dataset &data, std::span<const double> targets);
-    std::vector<double> encoded(std::span<const double> targets, std::int64_t output) const;
+    SharedNumbers encoded(std::span<const double> targets, std::int64_t output) const;
     void check_counts(const Dataset &data, std::span<const double> targets) const;
     std::vector<double> row_weights(const Dataset &data, const ProblemOptions &options) const;
     void keep_weighted_rows(const Dataset &data, std::vector<double> weights, bool copy);

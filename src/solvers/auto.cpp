@@ -8,8 +8,8 @@
 namespace spdc {
 
 /// 6 (1 + sqrt(kappa/n)/2)
-double passes_on_text(const Problem &problem) {
-    const std::span<const double> norms = problem.squared_row_norms();
+double passes_on_text(const Problem &problem, int threads) {
+    const std::span<const double> norms = problem.squared_row_norms(threads);
     double mean = 0;
     for (const double norm : norms) mean += norm / static_cast<double>(norms.size());
     const double gamma = problem.loss().gamma() > 0 ? problem.loss().gamma() : 0.1;
@@ -59,8 +59,8 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
 
 /// Passes over the data that spdc_fast is likely to need to a gap of 1e-6: some times what text needs where the features are few. Where
 /// they are many, targets can be fitted, which is easy: labels from a quarter as many features as rows on, numbers from four times as many.
-double predicted_passes(const Problem &problem) {
-    const double text = passes_on_text(problem);
+double predicted_passes(const Problem &problem, int threads) {
+    const double text = passes_on_text(problem, threads);
     const auto n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.features());
     const double many = problem.loss().task() == Task::classification ? 0.25 * n : 4 * n;
     return d < many ? std::min(3 * text, 1e4) : std::min(text, 60.0);
@@ -72,8 +72,8 @@ bool prefers_newton(const Problem &problem, const SolveContext &context) {
     // that text needs where the targets are labels, and a multiple of that where they are numbers.
     const bool has_threads = context.threads >= 4 && !context.same_bits && problem.nonzeros() >= 1000000;
     const double worth = has_threads || problem.loss().task() == Task::regression ? 20 : 60;
-    if (!is_smooth(problem.loss()) && passes_on_text(problem) < worth) return false;
-    return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem);
+    if (!is_smooth(problem.loss()) && passes_on_text(problem, context.threads) < worth) return false;
+    return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem, context.threads);
 }
 
 } // namespace
@@ -107,10 +107,11 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     const bool is_uniform = problem.penalty_factors().empty();
     if (may_copy && prefers_newton(problem, context)) return {newton, is_uniform ? fast : general};
     // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
-    if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * passes_on_text(problem), 100.0, 500.0);
+    const double text = is_uniform ? passes_on_text(problem, context.threads) : 0;
+    if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * text, 100.0, 500.0);
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     std::vector<Choice> choices;
-    if (is_uniform) choices.push_back(is_logistic && passes_on_text(problem) > 60 ? hybrid : fast);
+    if (is_uniform) choices.push_back(is_logistic && text > 60 ? hybrid : fast);
     if (is_smooth(problem.loss())) choices.push_back(newton_cg);
     if (may_copy && newton_takes(problem, 5000)) choices.push_back(newton);
     if (!is_uniform) choices.push_back(general);

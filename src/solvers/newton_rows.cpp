@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <exception>
+#include <mutex>
 #include <numeric>
 #include <thread>
 
@@ -50,7 +52,9 @@ RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, int threads, So
     blocks_ = (rows_ + block_rows_ - 1) / block_rows_;
     block_work_ = static_cast<double>(problem.nonzeros()) / static_cast<double>(std::max<std::size_t>(blocks_, 1));
     are_sparse_ = 2 * problem.nonzeros() < problem.rows() * problem.features();
-    if (source == Source::copied) copy();
+    if (source == Source::in_place) return;
+    panel_values_.resize(padded_rows() * panel_);
+    tails_.resize(blocks_);
 }
 
 /// Runs of 8 rows in random order: random enough for a sample, and a run is read from memory at one go.
@@ -77,24 +81,6 @@ void RowBlocks::choose_panel(const Problem &problem) {
             ++(dense ? panel_ : tail_);
         }
     }
-}
-
-void RowBlocks::copy() {
-    panel_values_.resize(padded_rows() * panel_);
-    tails_.resize(blocks_);
-    std::visit(
-        [&](const auto &matrix) {
-            each(blocks_, [&](std::size_t k) {
-                std::vector<double> columns;
-                TailRows tail;
-                make_block(matrix, k, columns, panel_values_.data() + k * block_rows_ * panel_, tail);
-                const auto end = static_cast<std::ptrdiff_t>(tail.offsets.back());
-                tails_[k] = {std::move(tail.offsets),
-                             {tail.columns.begin(), tail.columns.begin() + end},
-                             {tail.values.begin(), tail.values.begin() + end}};
-            });
-        },
-        problem_.matrix());
 }
 
 /// Eight rows are turned into columns beside each other first: in the panel they are 2 KB apart, which is one set of the cache. No
@@ -141,15 +127,16 @@ void RowBlocks::make_block(const Matrix &matrix, std::size_t k, std::vector<doub
     for (std::size_t i = count; i < block_rows_; ++i) tail.offsets[i + 1] = tail.offsets[i];
 }
 
-/// Block k of the copy, or made in `scratch` unless it is there.
+/// Block k, made unless it is there: in the copy, or in `scratch` where there is none.
 RowBlocks::Block RowBlocks::block(std::size_t k, RowScratch &scratch) const {
     const bool copied = !tails_.empty();
-    if (!copied && scratch.block != k) {
-        scratch.panel.resize(block_rows_ * panel_);
-        std::visit(
-            [&](const auto &matrix) { make_block(matrix, k, scratch.group, scratch.panel.data(), scratch.tail); },
-            problem_.matrix());
+    if (copied ? tails_[k].offsets.empty() : scratch.block != k) {
+        if (!copied) scratch.panel.resize(block_rows_ * panel_);
+        double *const panel = copied ? panel_values_.data() + k * block_rows_ * panel_ : scratch.panel.data();
+        std::visit([&](const auto &matrix) { make_block(matrix, k, scratch.group, panel, scratch.tail); },
+                   problem_.matrix());
         scratch.block = k;
+        if (copied) tails_[k] = scratch.tail.filled();
     }
     const TailRows &tail = copied ? tails_[k] : scratch.tail;
     const double *const panel = copied ? panel_values_.data() + k * block_rows_ * panel_ : scratch.panel.data();
@@ -256,12 +243,19 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
     const std::size_t crew = parts == 1 ? 1 : static_cast<std::size_t>(team_.size());
     std::vector<RowScratch> scratches(crew, make_scratch());
     std::vector<RowSums> sums(crew, total);
+    std::exception_ptr error;
+    std::once_flag failed;
     const auto body = [&](int thread) {
         RowScratch &scratch = scratches[at(thread)];
         RowSums &own = sums[at(thread)];
         for (std::size_t part = next_part++; part < parts; part = next_part++) {
             own.clear();
-            for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) work(k, scratch, own);
+            try {
+                for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) work(k, scratch, own);
+            } catch (...) { // no memory for a block, say: nobody starts another part, and the caller hears of it
+                next_part = parts;
+                std::call_once(failed, [&] { error = std::current_exception(); });
+            }
             while (turn.load(std::memory_order_acquire) != part) std::this_thread::yield();
             total.add(own);
             turn.store(part + 1, std::memory_order_release);
@@ -269,10 +263,11 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
     };
     if (parts == 1) {
         body(0);
-        return;
+    } else {
+        team_.run(body);
+        threads_ = team_.size();
     }
-    team_.run(body);
-    threads_ = team_.size();
+    if (error) std::rethrow_exception(error);
 }
 
 void RowBlocks::each(std::size_t blocks, const std::function<void(std::size_t)> &work) const {

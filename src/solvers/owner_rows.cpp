@@ -1,5 +1,7 @@
 #include "owner_rows.h"
 
+#include "row_views.h"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -20,6 +22,8 @@ std::size_t bucket_of(std::uint32_t count) noexcept {
     return buckets - 1 - (at(octave) * 8 + eighth);
 }
 
+constexpr std::int64_t most_hot = 256; // features of an owner: their columns should stay in the cache
+
 constexpr std::int64_t chunks = 64; // of the features, for shared work with one result
 
 } // namespace
@@ -32,28 +36,26 @@ HalfFloat to_half(float value) noexcept {
 OwnerRows::OwnerRows(const AnyMatrix &matrix, std::span<const double> row_values, std::span<const std::int32_t> order,
                      int owners, Team &team)
     : owners_(owners), bits_(std::bit_width(static_cast<unsigned>(owners - 1))) {
-    std::visit(
-        [&]<class Matrix>(const Matrix &m) {
-            number_features(m, team);
-            measure_rows(m, order, team);
-            if (row_values.empty()) {
-                split<typename Matrix::value_type>(m, row_values, order, team);
-            } else {
-                split<Same>(m, row_values, order, team);
-            }
-        },
-        matrix);
+    visit_rows(matrix, row_values, [&]<class Matrix>(const Matrix &m) {
+        number_features(m, team);
+        measure_rows(m, order, team);
+        if constexpr (requires { typename Matrix::value_type; }) {
+            split<typename Matrix::value_type>(m, order, team);
+        } else {
+            split<Same>(m, order, team);
+        }
+    });
 }
 
 template <class Value, class Matrix>
-void OwnerRows::split(const Matrix &matrix, std::span<const double> row_values, std::span<const std::int32_t> order,
-                      Team &team) {
+void OwnerRows::split(const Matrix &matrix, std::span<const std::int32_t> order, Team &team) {
     const auto fill = [&](auto &entries) {
         entries.slots.resize(at(starts_.back()));
         entries.values.resize(std::is_same_v<Value, Same> ? order.size() : at(starts_.back()));
         if constexpr (std::is_same_v<Value, Same>) {
-            for (std::size_t p = 0; p < order.size(); ++p) entries.values[p] = {row_values[at(order[p])]};
+            for (std::size_t p = 0; p < order.size(); ++p) entries.values[p] = {matrix.values[at(order[p])]};
         }
+        entries.lone.resize(starts_.size() - 1);
         team.for_each(static_cast<std::int64_t>(starts_.size()) - 1,
                       [&](std::int64_t batch) { split_batch(matrix, order, batch, entries); });
     };
@@ -66,24 +68,23 @@ void OwnerRows::split(const Matrix &matrix, std::span<const double> row_values, 
 
 /// Each thread counts the entries in a range of columns: no two write the same counter.
 template <class Matrix> void OwnerRows::number_features(const Matrix &matrix, Team &team) {
-    const std::int64_t d = matrix.cols(), ranges = team.size() == 1 ? 1 : 2 * team.size();
+    const std::vector<std::int64_t> borders = column_parts(matrix, team.size());
     Large<std::uint32_t> counts;
-    counts.resize(at(d));
-    team.for_each(ranges, [&](std::int64_t range) {
-        const std::int64_t first = d * range / ranges, last = d * (range + 1) / ranges;
-        std::fill(counts.begin() + first, counts.begin() + last, 0);
-        for (std::int64_t i = 0; i < matrix.rows(); ++i) {
-            const auto row = matrix.row(i);
-            for (std::int64_t q = row.lower_bound(first); q < row.size() && row.column(q) < last; ++q) {
+    counts.resize(at(matrix.cols()));
+    fill_zeros(team, counts.data(), counts.size());
+    team.for_each(static_cast<std::int64_t>(borders.size()) - 1, [&](std::int64_t range) {
+        const std::int64_t first = borders[at(range)], last = borders[at(range) + 1];
+        each_row_from(matrix, first, [&](std::int64_t, const auto &row, std::int64_t q) {
+            for (; q < row.size() && row.column(q) < last; ++q) {
                 counts[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
             }
-        }
+        });
     });
-    deal(counts, team);
+    deal(counts, matrix.rows(), team);
 }
 
 /// A counting sort by bucket: where a feature stands depends on the features before it in its bucket and on the buckets above.
-void OwnerRows::deal(std::span<const std::uint32_t> counts, Team &team) {
+void OwnerRows::deal(std::span<const std::uint32_t> counts, std::int64_t rows, Team &team) {
     const auto d = static_cast<std::int64_t>(counts.size());
     std::vector<std::array<std::int64_t, buckets>> tops(at(chunks));
     team.for_each(chunks, [&](std::int64_t chunk) {
@@ -94,12 +95,18 @@ void OwnerRows::deal(std::span<const std::uint32_t> counts, Team &team) {
     });
     std::int64_t rank = 0;
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-        if (bucket == bucket_of(0)) width_ = (rank + owners_ - 1) / owners_; // features without entries come last
+        if (bucket == bucket_of(1)) break; // the others have no owner
+        if (bucket <= bucket_of(static_cast<std::uint32_t>(rows / 16))) hot_ = std::min(most_hot, rank / owners_);
         for (auto &top : tops) rank += std::exchange(top[bucket], rank);
     }
+    width_ = (rank + owners_ - 1) / owners_;
     slots_.resize(at(d));
     team.for_each(chunks, [&](std::int64_t chunk) {
         for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
+            if (counts[at(j)] <= 1) {
+                slots_[at(j)] = ~std::uint32_t{0};
+                continue;
+            }
             const std::int64_t place = tops[at(chunk)][bucket_of(counts[at(j)])]++;
             const std::int64_t round = place / owners_, turn = place % owners_;
             const std::int64_t owner =
@@ -129,36 +136,70 @@ void OwnerRows::measure_rows(const Matrix &matrix, std::span<const std::int32_t>
     });
     for (std::size_t batch = 0; batch + 1 < starts_.size(); ++batch) starts_[batch + 1] += starts_[batch];
     pieces_.resize(at(batches * (batch_rows * owners_ + 1)));
+    lone_norms2_.resize(at(n));
+    lone_ends_.resize(at(n));
 }
 
-/// Counts the entries of each piece, then puts them there.
+/// Counts the entries of each piece, then puts them there; lone ones at once.
 template <class Matrix, class E>
 void OwnerRows::split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries) {
+    using Slot = typename decltype(entries.slots)::value_type;
+    using Value = typename decltype(entries.values)::value_type;
     const auto n = static_cast<std::int64_t>(order.size());
     const std::int64_t first = batch * batch_rows, rows = std::min<std::int64_t>(batch_rows, n - first);
     std::uint32_t *const begins = pieces_.data() + batch * (batch_rows * owners_ + 1);
+    std::vector<std::uint32_t> found(at(starts_[at(batch) + 1] - starts_[at(batch)])); // the slots, which are far apart
     const auto each_entry = [&](auto &&visit) {
+        std::size_t k = 0;
         for (std::int64_t r = 0; r < rows; ++r) {
             const auto row = matrix.row(order[at(first + r)]);
             for (std::int64_t q = 0; q < row.size(); ++q) {
-                if (row.value(q) == 0) continue;
-                const std::uint32_t slot = slots_[at(row.column(q))];
-                visit(begins + (slot & mask()) * batch_rows + r, slot >> bits_, row.values[q]);
+                if (row.value(q) != 0) visit(r, row.column(q), row.value(q), found[k++]);
             }
         }
     };
-    each_entry([](std::uint32_t *count, std::uint32_t, auto) { ++*count; });
+    typename E::Lone lone;
+    each_entry([&](std::int64_t r, std::int32_t column, double value, std::uint32_t &slot) {
+        slot = slots_[at(column)];
+        if (is_owned(slot)) {
+            ++begins[(slot & mask()) * batch_rows + r];
+            return;
+        }
+        lone.columns.push_back(column);
+        if constexpr (!E::is_same) lone.values.push_back(static_cast<Value>(value));
+        lone_norms2_[at(first + r)] += value * value;
+        ++lone_ends_[at(first + r)];
+    });
+    for (std::int64_t p = first + 1; p < first + rows; ++p) lone_ends_[at(p)] += lone_ends_[at(p) - 1];
+    entries.lone[at(batch)] = std::move(lone);
     std::uint32_t total = 0;
     for (std::int64_t k = 0; k <= batch_rows * owners_; ++k) total += std::exchange(begins[k], total);
-    using Slot = typename decltype(entries.slots)::value_type;
-    Slot *const slots = entries.slots.data() + starts_[at(batch)];
-    each_entry([&](std::uint32_t *begin, std::uint32_t slot, auto value) {
-        slots[*begin] = static_cast<Slot>(slot);
-        if constexpr (!E::is_same) entries.values[at(starts_[at(batch)] + *begin)] = value;
-        ++*begin;
+    each_entry([&](std::int64_t r, std::int32_t, [[maybe_unused]] double value, std::uint32_t slot) {
+        if (!is_owned(slot)) return;
+        const std::int64_t q = starts_[at(batch)] + begins[(slot & mask()) * batch_rows + r]++;
+        entries.slots[at(q)] = static_cast<Slot>(slot >> bits_);
+        if constexpr (!E::is_same) entries.values[at(q)] = static_cast<Value>(value);
     });
     for (std::int64_t k = batch_rows * owners_; k > 0; --k) begins[k] = begins[k - 1]; // each begin has become its end
     begins[0] = 0;
+}
+
+void OwnerRows::spread(std::int64_t batch, const double *factors, double *x) const noexcept {
+    const std::int64_t first = batch * batch_rows;
+    std::visit(
+        [&](const auto &entries) {
+            const auto &lone = entries.lone[at(batch)];
+            std::size_t q = 0;
+            for (std::int64_t p = first; q < lone.columns.size(); ++p) {
+                for (; q < lone_ends_[at(p)]; ++q) {
+                    double value = 0;
+                    if constexpr (std::decay_t<decltype(entries)>::is_same) value = entries.values[at(p)].value;
+                    if constexpr (!std::decay_t<decltype(entries)>::is_same) value = lone.values[q];
+                    x[lone.columns[q]] = value * factors[p - first];
+                }
+            }
+        },
+        entries_);
 }
 
 void OwnerRows::dots(int owner, std::span<const std::int32_t> places, const ZU *zu, ZU *out) const noexcept {
@@ -188,6 +229,7 @@ void OwnerRows::add(int owner, std::span<const std::int32_t> places, const ZU *m
 void OwnerRows::reserve(Scratch &scratch) const {
     scratch.last.resize(at(width_));
     scratch.products.resize(batch_rows * batch_rows);
+    scratch.hot.resize(at(hot_));
 }
 
 void OwnerRows::clear(Scratch &scratch) noexcept {
@@ -195,11 +237,24 @@ void OwnerRows::clear(Scratch &scratch) noexcept {
     scratch.first = 0;
 }
 
+/// Each row that has the feature meets those before it, and some that do not have it, four at a time.
+void OwnerRows::add_hot(Scratch &scratch) noexcept {
+    for (Scratch::Column &column : scratch.hot) {
+        for (std::uint64_t rest = column.rows; rest != 0; rest &= rest - 1) {
+            const int r = std::countr_zero(rest);
+            float *const products = scratch.products.data() + r * batch_rows;
+            for (int c = 0; c <= (r | 3); ++c) products[c] += column.values[r] * column.values[c];
+        }
+        column = {};
+    }
+}
+
 /// Owner by owner, entries of the same feature are chained, and each meets those before it in its chain. Entries are numbered on from
-/// owner to owner and batch to batch, so that old chains need not be cleared.
+/// owner to owner and batch to batch, so that old chains need not be cleared. Features of many rows, which most pairs have, stand in
+/// columns instead.
 void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const {
-    std::fill(scratch.products.begin(), scratch.products.end(), 0.0);
-    double *const products = scratch.products.data();
+    std::fill(scratch.products.begin(), scratch.products.end(), 0.0F);
+    float *const products = scratch.products.data();
     std::int32_t *const last = scratch.last.data();
     std::visit(
         [&](const auto &entries) {
@@ -212,7 +267,12 @@ void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, Hal
                     const Piece p = piece(owner, places[r]);
                     const auto values = entries.values_of(places[r], p.begin);
                     for (std::int64_t q = p.begin; q < p.end; ++q) {
-                        const auto value = static_cast<double>(values[q - p.begin]);
+                        const auto value = static_cast<float>(values[q - p.begin]);
+                        if (slots[q] < hot_) {
+                            scratch.hot[slots[q]].values[r] = value;
+                            scratch.hot[slots[q]].rows |= std::uint64_t{1} << r;
+                            continue;
+                        }
                         const std::int32_t top = last[slots[q]];
                         for (std::int32_t k = top; k >= first; k = scratch.links[at(k - first)].before) {
                             const Scratch::Link &link = scratch.links[at(k - first)];
@@ -222,14 +282,14 @@ void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, Hal
                         scratch.links.push_back({top, static_cast<std::int32_t>(r), value});
                     }
                 }
+                add_hot(scratch);
                 scratch.first += static_cast<std::int32_t>(scratch.links.size());
             }
         },
         entries_);
     for (int r = 0; r < batch_rows; ++r) {
         for (int c = 0; c < batch_rows; ++c) {
-            const double product = r == c ? 0 : products[r > c ? r * batch_rows + c : c * batch_rows + r];
-            out[r * batch_rows + c] = to_half(static_cast<float>(product));
+            out[r * batch_rows + c] = to_half(r == c ? 0 : products[std::max(r, c) * batch_rows + std::min(r, c)]);
         }
     }
 }

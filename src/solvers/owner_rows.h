@@ -3,6 +3,9 @@
 // Features are numbered anew by falling count and dealt to the owners in turns, so that each has the same work to within one entry
 // a row and its hot features side by side. Rows stand in batches of 64, in the order given; the entries of a batch stand owner
 // by owner, row by row. Beside them: the Gram matrix of the 64 rows of any batch.
+//
+// A feature that one row alone has needs no owner: what moves it is that row, so it is a_j times a number of the row, which is all that
+// has to be kept. Of the word pairs of news20 these are two in three.
 #pragma once
 
 #include "huge_pages.h"
@@ -38,12 +41,19 @@ class OwnerRows {
               int owners, Team &team);
 
     int owners() const noexcept { return owners_; }
-    /// Features with entries of the owner that has most. Features without have slots beyond.
+    /// Features of the owner that has most.
     std::int64_t width() const noexcept { return width_; }
+    /// Whether several rows have the feature.
+    bool has_owner(std::int64_t feature) const noexcept { return is_owned(slots_[index(feature)]); }
+    // Of features that have an owner.
     int owner_of(std::int64_t feature) const noexcept { return static_cast<int>(slots_[index(feature)] & mask()); }
     std::int64_t slot_of(std::int64_t feature) const noexcept { return slots_[index(feature)] >> bits_; }
     /// |a|^2 by place; given away, not kept.
     std::vector<double> take_squared_norms() noexcept { return std::move(norms2_); }
+    /// The part of it that lone features have, those of one row alone; likewise.
+    std::vector<double> take_lone_norms() noexcept { return std::move(lone_norms2_); }
+    /// x_j = a_j factors[r] for the lone features j of the r-th row of a batch.
+    void spread(std::int64_t batch, const double *factors, double *x) const noexcept;
 
     /// out[k] = <a, zu> over the owner's features, for the row at places[k].
     void dots(int owner, std::span<const std::int32_t> places, const ZU *zu, ZU *out) const noexcept;
@@ -57,10 +67,15 @@ class OwnerRows {
         struct Link {
             std::int32_t before; // the entry before it with the same slot
             std::int32_t row;
-            double value;
+            float value;
         };
         std::vector<Link> links;
-        std::vector<double> products;
+        struct alignas(64) Column { // of a hot feature
+            float values[batch_rows];
+            std::uint64_t rows; // a bit for each that has it
+        };
+        std::vector<Column> hot;
+        std::vector<float> products;
     };
     void reserve(Scratch &scratch) const;
     static void clear(Scratch &scratch) noexcept;
@@ -72,8 +87,14 @@ class OwnerRows {
     /// Slots of 16 bits where they are enough. Value: as in the matrix, or Same where a row's entries have one.
     template <class Value, class Slot> struct Entries {
         static constexpr bool is_same = std::is_same_v<Value, Same>;
+        /// Of a batch, row by row.
+        struct Lone {
+            std::vector<std::int32_t> columns;
+            std::vector<Value> values; // none where rows have one
+        };
         Large<Slot> slots;
         Large<Value> values; // of the entries, or of the rows by place
+        std::vector<Lone> lone;
 
         auto values_of(std::int32_t place, std::int64_t begin) const noexcept {
             if constexpr (is_same) return values[index(place)];
@@ -88,6 +109,7 @@ class OwnerRows {
     };
 
     static std::size_t index(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
+    static bool is_owned(std::uint32_t slot) noexcept { return slot != ~std::uint32_t{0}; }
     std::uint32_t mask() const noexcept { return (std::uint32_t{1} << bits_) - 1; }
     /// The owner's entries of the row at this place.
     Piece piece(int owner, std::int32_t place) const noexcept {
@@ -97,21 +119,47 @@ class OwnerRows {
         return {starts_[index(batch)] + p[0], starts_[index(batch)] + p[1]};
     }
     template <class Matrix> void number_features(const Matrix &matrix, Team &team);
-    void deal(std::span<const std::uint32_t> counts, Team &team);
+    void deal(std::span<const std::uint32_t> counts, std::int64_t rows, Team &team);
+    static void add_hot(Scratch &scratch) noexcept;
     template <class Matrix> void measure_rows(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
     template <class Value, class Matrix>
-    void split(const Matrix &matrix, std::span<const double> row_values, std::span<const std::int32_t> order,
-               Team &team);
+    void split(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
     template <class Matrix, class E>
     void split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries);
 
     int owners_, bits_ = 0;
-    std::int64_t width_ = 0;
-    Large<std::uint32_t> slots_; // feature -> slot among its owner's, and the owner in the lowest bits
-    std::vector<double> norms2_;
-    std::vector<std::int64_t> starts_;  // of each batch in the entries
-    std::vector<std::uint32_t> pieces_; // a batch: where each owner's piece of each row begins, then the end
+    std::int64_t width_ = 0, hot_ = 0; // the first slots of an owner: features of many rows
+    Large<std::uint32_t> slots_; // feature -> slot among its owner's, and the owner in the lowest bits; or all bits set
+    std::vector<double> norms2_, lone_norms2_;
+    std::vector<std::int64_t> starts_;     // of each batch in the entries
+    std::vector<std::uint32_t> pieces_;    // a batch: where each owner's piece of each row begins, then the end
+    std::vector<std::uint32_t> lone_ends_; // by place, in the lone entries of the batch
     AnyEntries entries_;
 };
+
+/// Rows in batches, with the Gram matrix of each.
+struct Batches {
+    std::vector<std::int32_t> places;
+    std::vector<std::uint64_t> live; // a bit for each row of a batch that is visited
+    std::vector<HalfFloat, UnfilledHugePageAllocator<HalfFloat>> gram;
+
+    std::int64_t count() const { return static_cast<std::int64_t>(live.size()); }
+    std::span<const std::int32_t> rows(std::int64_t batch) const {
+        const std::span rest = std::span(places).subspan(static_cast<std::size_t>(batch * batch_rows));
+        return rest.first(std::min<std::size_t>(batch_rows, rest.size()));
+    }
+    const HalfFloat *products(std::int64_t batch, int row) const {
+        return gram.data() + (batch * batch_rows + row) * batch_rows;
+    }
+};
+
+/// c += first g, e += second g, for a row g of a Gram block.
+inline void add_products(const HalfFloat *gram, float first, float second, float *c, float *e) noexcept {
+    for (int k = 0; k < batch_rows; ++k) {
+        const float product = from_half(gram[k]);
+        c[k] += first * product;
+        e[k] += second * product;
+    }
+}
 
 } // namespace spdc

@@ -14,6 +14,8 @@
 // are visited one after another as by the serial kernel, with as many passes; only the rounding of G (8 bits) and of c
 // and e (float) differs, in proportion to the moves, which vanish at the solution.
 //
+// Lone features, those of one row, have no owner: {z, u} of all of a row's are a_j times one pair, which every thread can read.
+//
 // Each number has one owner or is computed alike by all threads, and sums are taken in the order of the owners: the bits depend on V
 // and not on the number of threads.
 #include "spdc_owners.h"
@@ -44,27 +46,12 @@ constexpr int m = batch_rows;
 constexpr std::size_t permutations = 64; // of a batch, drawn once: a sweep picks one for each batch
 constexpr double most_entries = 3e7;     // visited between two looks at the clock
 
-/// Rows in batches, with the Gram matrix of each.
-struct Batches {
-    std::vector<std::int32_t> places;
-    std::vector<std::uint64_t> live; // a bit for each row of a batch that is visited
-    std::vector<HalfFloat, UnfilledHugePageAllocator<HalfFloat>> gram;
-
-    std::int64_t count() const { return static_cast<std::int64_t>(live.size()); }
-    std::span<const std::int32_t> rows(std::int64_t batch) const {
-        const auto all = std::span(places);
-        return all.subspan(at(batch * m), std::min<std::size_t>(m, places.size() - at(batch * m)));
-    }
-    const HalfFloat *products(std::int64_t batch, int row) const { return gram.data() + (batch * m + row) * m; }
-};
-
 /// Step sizes of a sweep and what they make of the j-th row of a batch.
 struct Steps : FastSteps {
     double power[m + 1], g[m + 1]; // rho^j, g_j
 
     void tabulate() {
-        power[0] = 1;
-        g[0] = 0;
+        power[0] = 1, g[0] = 0;
         for (int j = 0; j < m; ++j) {
             power[j + 1] = rho * power[j];
             g[j + 1] = rho * (g[j] + 1);
@@ -77,8 +64,7 @@ struct Walk {
     double alpha = 1, beta = 0;
     double x0 = 0, u0 = 0; // the intercept, in units of its column
     double moved = 0;
-    std::int64_t visits = 0;
-    std::int64_t step = 0; // of the sweep
+    std::int64_t visits = 0, step = 0; // of the run; of the sweep
 };
 
 /// A super-step as every thread sees it.
@@ -132,12 +118,19 @@ template <class L> class OwnersMethod final : public Method {
     void close_sweep(int thread, Walk &walk, Batch &last);
     void super_step(int thread, Walk &walk, Batch &now, Batch &before) noexcept;
     void choose_rows(const Walk &walk, Batch &batch) const noexcept;
+    void add_up(const Walk &walk, const Parts *parts, Batch &batch) const noexcept;
+    double distance(int owner, const Walk &walk) noexcept;
     void recursion(Walk &walk, Batch &batch) noexcept;
     void look_at(int owner, const Walk &walk, const Batch &batch) noexcept;
-    void commit(Batch &batch) noexcept;
-    void rebase(int thread, Walk &walk) noexcept;
+    void commit(int thread, Batch &batch) noexcept;
+    void rebase(int thread, Walk &walk, Batch &last) noexcept;
     template <class Visit> void each_owner(int thread, Visit &&visit) {
         for (int b = V_ * thread / team_.size(); b < V_ * (thread + 1) / team_.size(); ++b) visit(b);
+    }
+    /// What an owner does for all: its share of the rows.
+    std::span<ZU> lone(int owner) {
+        const std::int64_t begin = n_ * owner / V_;
+        return std::span(lone_).subspan(at(begin), at(n_ * (owner + 1) / V_ - begin));
     }
     std::span<ZU> zu(int owner) { return std::span(zu_).subspan(at(owner * rows_->width()), at(rows_->width())); }
 
@@ -150,12 +143,14 @@ template <class L> class OwnersMethod final : public Method {
     bool free_intercept_ = false;
     Random random_;
     Team team_;
+    const bool joins_; // threads have pairs of owners, whose parts they add up before the exchange
     FlagBarrier barrier_;
     std::vector<std::int32_t> order_; // place -> row of the problem
     std::optional<OwnerRows> rows_;
-    std::vector<double> b_, importance_, norm2_, y_;
+    std::vector<double> b_, importance_, norm2_, lone_norm2_, y_;
     DualState<L> dual_;
-    std::vector<ZU, UnfilledHugePageAllocator<ZU>> zu_; // owner by owner
+    std::vector<ZU, UnfilledHugePageAllocator<ZU>> zu_;   // owner by owner
+    std::vector<ZU, UnfilledHugePageAllocator<ZU>> lone_; // of the rows by place
     Steps steps_;
     Walk walk_;
     std::optional<OmegaRule> rule_;
@@ -188,8 +183,8 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
                               const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
       n_(problem.rows()), lambda_(problem.strong_convexity()), random_(context.seed),
-      team_(team_size(options.owners, context.threads)), barrier_(team_.size()), dual_(at(problem.rows())),
-      parts_(at(2 * V_)), shares_(at(V_)), scratch_(at(team_.size())) {
+      team_(team_size(options.owners, context.threads)), joins_(V_ % (2 * team_.size()) == 0), barrier_(team_.size()),
+      dual_(at(problem.rows())), parts_(at(2 * V_)), shares_(at(V_)), scratch_(at(team_.size())) {
     free_intercept_ = problem.intercept() == Intercept::free;
     gather_rows();
     R_ = median_norm(norm2_);
@@ -222,8 +217,9 @@ template <class L> void OwnersMethod<L>::gather_rows() {
     for (std::size_t i = order_.size(); i > 1; --i) {
         std::swap(order_[i - 1], order_[at(random_.below(static_cast<std::int64_t>(i)))]);
     }
-    rows_.emplace(problem_.matrix(), problem_.row_values(), order_, V_, team_);
+    rows_.emplace(problem_.matrix(), problem_.row_values(team_.size()), order_, V_, team_);
     zu_.resize(at(V_ * rows_->width()));
+    lone_.resize(at(n_));
     all_.places.resize(at(n_));
     std::iota(all_.places.begin(), all_.places.end(), 0);
     all_.live.resize(at((n_ + m - 1) / m));
@@ -231,18 +227,22 @@ template <class L> void OwnersMethod<L>::gather_rows() {
     for (auto &scratch : scratch_) rows_->reserve(scratch);
     team_.run([&](int thread) {
         rows_->clear(scratch_[at(thread)]);
-        each_owner(thread, [&](int owner) { std::fill(zu(owner).begin(), zu(owner).end(), ZU{}); });
+        each_owner(thread, [&](int owner) {
+            std::fill(zu(owner).begin(), zu(owner).end(), ZU{});
+            std::fill(lone(owner).begin(), lone(owner).end(), ZU{});
+        });
         fill_gram(all_, thread);
     });
     next_gram_ = 0;
     b_.resize(at(n_));
     importance_.resize(at(n_));
     norm2_ = rows_->take_squared_norms();
+    lone_norm2_ = rows_->take_lone_norms();
     y_.assign(at(n_), 0.0);
     for (std::size_t p = 0; p < order_.size(); ++p) {
         b_[p] = problem_.targets()[at(order_[p])];
         importance_[p] = problem_.importance(order_[p]);
-        norm2_[p] *= importance_[p]; // of sqrt(omega) a, see spdc.cpp
+        norm2_[p] *= importance_[p]; // of sqrt(omega) a, see spdc.cpp; lone_norm2_ is of a
     }
 }
 
@@ -292,8 +292,7 @@ template <class L> void OwnersMethod<L>::start_sweep() {
     for (std::uint8_t &pick : picks_) pick = static_cast<std::uint8_t>(random_.below(permutations));
     visits_at_start_ = walk_.visits;
     for (Share &share : shares_) share = Share{};
-    walk_.moved = 0;
-    walk_.step = 0;
+    walk_.moved = 0, walk_.step = 0;
 }
 
 template <class L> void OwnersMethod<L>::end_sweep() {
@@ -380,28 +379,32 @@ template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
         if (walk.step == static_cast<std::int64_t>(batch_order_.size())) close_sweep(thread, walk, *before);
     }
     barrier_.wait(thread);
-    if (thread == 0) {
-        commit(*before);
-        walk_ = walk;
-    }
+    commit(thread, *before);
+    if (thread == 0) walk_ = walk;
+}
+
+/// |x + u/lambda|^2 over the owner's features and the lone ones of its share of the rows: g(x) + g*(-u) + <u, x> is lambda/2 of it.
+template <class L> double OwnersMethod<L>::distance(int owner, const Walk &walk) noexcept {
+    const auto square = [&](const ZU &pair) {
+        const double away = walk.alpha * pair[0] + (walk.beta + 1 / lambda_) * pair[1];
+        return away * away;
+    };
+    double sum = 0;
+    for (const ZU &pair : zu(owner)) sum += square(pair);
+    const double *norm2 = lone_norm2_.data() + n_ * owner / V_;
+    for (const ZU &pair : lone(owner)) sum += *norm2++ * square(pair);
+    return sum;
 }
 
 /// Every thread adds up over its owners, one draws the conclusions for all.
 template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk, Batch &last) {
     const bool measures_gap = walk.visits - visits_at_gap_ >= n_ / 2;
-    if (measures_gap) {
-        each_owner(thread, [&](int owner) {
-            double sum = 0;
-            for (const ZU &pair : zu(owner)) { // (lambda/2) |x + u/lambda|^2 = g(x) + g*(-u) + <u, x>
-                const double away = walk.alpha * pair[0] + (walk.beta + 1 / lambda_) * pair[1];
-                sum += away * away;
-            }
-            shares_[at(owner)].quadratic = sum;
-        });
-    }
+    barrier_.wait(thread);
+    commit(thread, last);
+    barrier_.wait(thread);
+    if (measures_gap) each_owner(thread, [&](int owner) { shares_[at(owner)].quadratic = distance(owner, walk); });
     barrier_.wait(thread);
     if (thread == 0) {
-        commit(last);
         walk_ = walk;
         measures_gap_ = measures_gap;
         regroups_ = false;
@@ -416,26 +419,24 @@ template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk, Bat
     walk = walk_;
 }
 
-/// After the meeting nobody reads the batch before any more, so its duals can be written: by one thread, since all have the same.
+/// After the meeting nobody reads the batch before any more, so what it changed can be written: all have the same.
 template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, Batch &now, Batch &before) noexcept {
     choose_rows(walk, now);
-    double *const parts = parts_[at(walk.step % 2 * V_)].of;
+    Parts *const parts = parts_.data() + walk.step % 2 * V_;
     each_owner(thread, [&](int owner) {
         ZU sums[m];
         const std::span<const std::int32_t> places(now.stored, at(now.count));
         rows_->dots(owner, places, zu(owner).data(), sums);
+        double *const part = parts[joins_ ? owner / 2 : owner].of;
         for (int k = 0; k < now.count; ++k) {
             const int j = now.visited_as[k];
             const double A = walk.alpha * steps_.power[j], B = steps_.power[j] * walk.beta - steps_.tau * steps_.g[j];
-            parts[owner * m + j] = A * sums[k][0] + B * sums[k][1];
+            part[j] = (joins_ && owner % 2 == 1 ? part[j] : 0.0) + (A * sums[k][0] + B * sums[k][1]);
         }
     });
     barrier_.wait(thread);
-    if (thread == 0) commit(before);
-    std::fill(now.s, now.s + now.count, 0.0);
-    for (int owner = 0; owner < V_; ++owner) {
-        for (int j = 0; j < now.count; ++j) now.s[j] += parts[owner * m + j];
-    }
+    commit(thread, before);
+    add_up(walk, parts, now);
     recursion(walk, now);
     each_owner(thread, [&](int owner) {
         rows_->add(owner, {now.changed_place, at(now.changed)}, now.moves, zu(owner).data());
@@ -443,7 +444,7 @@ template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, Batc
     });
     walk.alpha *= steps_.power[now.count];
     walk.beta = steps_.power[now.count] * walk.beta - steps_.tau * steps_.g[now.count];
-    if (walk.alpha < 1e-9) rebase(thread, walk);
+    if (walk.alpha < 1e-9) rebase(thread, walk, now);
     walk.visits += now.count;
     ++walk.step;
 }
@@ -473,12 +474,18 @@ template <class L> void OwnersMethod<L>::choose_rows(const Walk &walk, Batch &ba
     batch.is_pending = true;
 }
 
-/// c += first g, e += second g
-void add_products(const HalfFloat *gram, float first, float second, float *c, float *e) noexcept {
-    for (int k = 0; k < m; ++k) {
-        const float product = from_half(gram[k]);
-        c[k] += first * product;
-        e[k] += second * product;
+/// s_j without what the batch itself changes: of the lone features, then of the owners', two by two.
+template <class L> void OwnersMethod<L>::add_up(const Walk &walk, const Parts *parts, Batch &batch) const noexcept {
+    for (int j = 0; j < batch.count; ++j) {
+        const std::size_t i = at(batch.place[j]);
+        const double x = walk.alpha * lone_[i][0] + walk.beta * lone_[i][1];
+        batch.s[j] = lone_norm2_[i] * (steps_.power[j] * x - steps_.tau * steps_.g[j] * lone_[i][1]);
+    }
+    for (int owner = 0; owner < V_; owner += 2) {
+        const double *const one = parts[joins_ ? owner / 2 : owner].of, *const other =
+                                                                            parts[std::min(owner + 1, V_ - 1)].of;
+        const bool is_sum = joins_ || owner + 1 == V_;
+        for (int j = 0; j < batch.count; ++j) batch.s[j] += is_sum ? one[j] : one[j] + other[j];
     }
 }
 
@@ -529,21 +536,32 @@ template <class L> void OwnersMethod<L>::look_at(int owner, const Walk &walk, co
     }
 }
 
-template <class L> void OwnersMethod<L>::commit(Batch &batch) noexcept {
+/// Each thread writes rows that stand side by side: the memory of a batch is in the caches of all, which takes time to end.
+template <class L> void OwnersMethod<L>::commit(int thread, Batch &batch) noexcept {
     if (!batch.is_pending) return;
+    const auto is_mine = [&](std::int32_t place) { return place % m * team_.size() / m == thread; };
     for (int j = 0; j < batch.count; ++j) {
+        if (!is_mine(batch.place[j])) continue;
         y_[at(batch.place[j])] = batch.next[j];
         dual_.keep_logit(at(batch.place[j]), batch.logit[j]);
+    }
+    for (int k = 0; k < batch.changed; ++k) {
+        if (is_mine(batch.changed_place[k])) lone_[at(batch.changed_place[k])] += batch.moves[k];
     }
     batch.is_pending = false;
 }
 
-template <class L> void OwnersMethod<L>::rebase(int thread, Walk &walk) noexcept {
+/// Rarely. The others may still read pairs of the last batch, whose moves are in the old units.
+template <class L> void OwnersMethod<L>::rebase(int thread, Walk &walk, Batch &last) noexcept {
+    barrier_.wait(thread);
+    commit(thread, last);
+    barrier_.wait(thread);
     each_owner(thread, [&](int owner) {
-        for (ZU &pair : zu(owner)) pair[0] = walk.alpha * pair[0] + walk.beta * pair[1];
+        for (const std::span<ZU> pairs : {zu(owner), lone(owner)}) {
+            for (ZU &pair : pairs) pair[0] = walk.alpha * pair[0] + walk.beta * pair[1];
+        }
     });
-    walk.alpha = 1;
-    walk.beta = 0;
+    walk.alpha = 1, walk.beta = 0;
 }
 
 template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vector<double> &y) {
@@ -553,11 +571,17 @@ template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vect
     const std::int64_t d = problem_.features();
     team_.for_each(chunks, [&](std::int64_t chunk) {
         for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
-            const std::int64_t slot = rows_->slot_of(j);
-            const ZU pair = slot < rows_->width() ? zu(rows_->owner_of(j))[at(slot)] : ZU{};
+            const ZU pair = rows_->has_owner(j) ? zu(rows_->owner_of(j))[at(rows_->slot_of(j))] : ZU{};
             x[at(j)] = walk_.alpha * pair[0] + walk_.beta * pair[1];
         }
         for (std::int64_t p = n_ * chunk / chunks; p < n_ * (chunk + 1) / chunks; ++p) y[at(order_[at(p)])] = y_[at(p)];
+    });
+    team_.for_each(all_.count(), [&](std::int64_t batch) {
+        double factors[m];
+        for (std::int64_t p = batch * m; p < std::min((batch + 1) * m, n_); ++p) {
+            factors[p - batch * m] = walk_.alpha * lone_[at(p)][0] + walk_.beta * lone_[at(p)][1];
+        }
+        rows_->spread(batch, factors, x.data());
     });
     if (column_ != 0) x.back() = walk_.x0 * column_;
 }
