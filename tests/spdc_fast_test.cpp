@@ -3,6 +3,7 @@
 
 #include "random.h"
 #include "solvers/methods.h"
+#include "solvers/spdc_fast.h"
 #include "spdc/solvers.h"
 
 #include <gtest/gtest.h>
@@ -92,6 +93,20 @@ TEST(SpdcFast, EqualsTheEagerTwinIterateForIterate) {
                 expect_eager_twin(data, loss, lambda, 0, true);
             }
         }
+    }
+}
+
+TEST(SpdcFast, LogisticStepsLeaveATwentiethOfTheResidual) {
+    spdc::Random random(3);
+    for (int k = 0; k < 20000; ++k) {
+        const double start = 30 * (2 * random.uniform() - 1), sigma = std::pow(10, 16 * random.uniform() - 8);
+        const double s = 60 * (2 * random.uniform() - 1), b = k % 2 == 0 ? 1 : -1;
+        const double y = -b / (1 + std::exp(-start)), p0 = -b * y;
+        const auto residual = [&](double t) { return t + b * s + (1 / (1 + std::exp(-t)) - p0) / sigma; };
+        double logit = start;
+        const double next = DualState<Logistic>::step_from(logit, {}, s, y, sigma, b);
+        ASSERT_LE(std::fabs(residual(logit)), 0.06 * std::fabs(start + b * s)) << start << ' ' << s << ' ' << sigma;
+        ASSERT_NEAR(next, -b / (1 + std::exp(-logit)), 1e-15);
     }
 }
 

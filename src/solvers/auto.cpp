@@ -38,14 +38,17 @@ double filled_entries(const Problem &problem) {
         problem.matrix());
 }
 
-/// What newton is likely to cost, in passes of spdc_fast over the data: some 12 iterations, 2 for squares and 50 for a loss with kinks, each a
-/// pass that adds up products of pairs of entries and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.1 for a product or a
-/// step of the factor in a dense matrix, 0.5 in a sparse one, 4 for an entry in a pass.
-double newton_passes(const Problem &problem) {
+/// How many iterations newton is likely to need.
+double newton_iterations(const AnyLoss &loss) {
+    return std::holds_alternative<Squared>(loss.variant()) ? 2 : (is_smooth(loss) ? 12 : 50);
+}
+
+/// What newton is likely to cost, in passes of spdc_fast over the data: each iteration is a pass that adds up products of pairs of entries
+/// and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.1 for a product or a step of the factor in a dense matrix,
+/// 0.5 in a sparse one, 4 for an entry in a pass.
+double newton_passes(const Problem &problem, double iterations) {
     const double n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.dimension());
     const double entries = std::max(1.0, filled_entries(problem)), side = std::min(n, d);
-    const bool is_squared = std::holds_alternative<Squared>(problem.loss().variant());
-    const double iterations = is_squared ? 2 : (is_smooth(problem.loss()) ? 12 : 50);
     const double product = entries > 0.3 * n * d ? 0.1 : 0.5, factor = 0.1 * side * side * side / 3;
     const double fewer_columns = iterations * (product * entries * entries / n / 2 + 2 * entries + factor);
     const double fewer_rows = product * entries * n / 2 + iterations * (0.1 * n * n * n / 2 + factor); // AA' once
@@ -73,16 +76,17 @@ bool prefers_newton(const Problem &problem, const SolveContext &context) {
     const bool has_threads = context.threads >= 4 && !context.same_bits && problem.nonzeros() >= 1000000;
     const double worth = has_threads || problem.loss().task() == Task::regression ? 20 : 60;
     if (!is_smooth(problem.loss()) && passes_on_text(problem, context.threads) < worth) return false;
-    return problem.dimension() <= 100 || newton_passes(problem) < predicted_passes(problem, context.threads);
+    return problem.dimension() <= 100 ||
+           newton_passes(problem, newton_iterations(problem.loss())) < predicted_passes(problem, context.threads);
 }
 
 } // namespace
 
 std::vector<Choice> choose(const Problem &problem, const SolveContext &context) {
     const bool may_copy = context.copy;
-    const Choice newton{Newton{},
-                        "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix",
-                        newton_passes(problem)};
+    const Choice newton{
+        Newton{}, "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix",
+        newton_passes(problem, std::min(newton_iterations(problem.loss()), 12.0))}; // not to be shy of it
     const Choice unpenalised{Newton{},
                              "auto picked newton: no penalty, and few enough features to factor their matrix"};
     Choice fast{SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};

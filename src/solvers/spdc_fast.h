@@ -183,14 +183,17 @@ template <> struct DualState<Logistic> {
         const double first = root + margin + (p - p0) * inverse;
         if (std::fabs(first) < 1e-14) return y;
         double lower = -margin - (1 - p0) * inverse, upper = -margin + p0 * inverse, f = first;
+        bool is_slow = false; // Newton's steps may go to and fro
         for (int iteration = 0; iteration < 60; ++iteration) {
-            double next = root - f / (1 + p * (1 - p) * inverse);
-            if (!(lower <= next && next <= upper)) next = 0.5 * (lower + upper);
-            root = next;
+            const double before = root, f_before = f;
+            root -= f / (1 + p * (1 - p) * inverse);
+            if (is_slow || !(lower < root && root < upper)) root = 0.5 * (lower + upper);
             p = 1 / (1 + std::exp(-root));
             f = root + margin + (p - p0) * inverse;
-            if (std::fabs(f) <= 0.05 * std::fabs(first)) break;
+            if (std::fabs(f) <= 0.05 * std::fabs(first)) break; // as most visits do after one step
+            (f_before > 0 ? upper : lower) = f_before > 0 ? std::min(upper, before) : std::max(lower, before);
             (f > 0 ? upper : lower) = root;
+            is_slow = std::fabs(f) > 0.5 * std::fabs(f_before);
         }
         logit = root;
         return -b * p;
