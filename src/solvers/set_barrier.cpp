@@ -1,5 +1,7 @@
 #include "set_barrier.h"
 
+#include "vertex.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,16 +12,8 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-/// Where piece k of the loss has its kink.
-double kink(const AnyLoss &loss, std::size_t k, double b) {
-    return std::visit(
-        [&](const auto &concrete) {
-            const double side = k == 0 ? 0.0 : -0.0; // epsilon-insensitive has a kink on either side
-            if constexpr (requires { concrete.conjugate_slope(side, b); }) return concrete.conjugate_slope(side, b);
-            return std::nan("");
-        },
-        loss.variant());
-}
+/// Epsilon-insensitive has a piece for either side of 0.
+constexpr double side(std::size_t piece) { return piece == 0 ? 0.0 : -0.0; }
 
 } // namespace
 
@@ -27,7 +21,7 @@ template <class Value>
 SetBarrier<Value>::SetBarrier(const Problem &problem, const ColumnMatrix<Value> &columns, const Penalties &penalties)
     : problem_(problem), columns_(columns), penalties_(penalties), gram_(columns, penalties, problem.rows()),
       rows_(at(problem.rows())) {
-    pieces_ = kink(problem.loss(), 0, 1) == kink(problem.loss(), 1, 1) ? 1 : 2;
+    pieces_ = kink(problem.loss(), side(0), 1) == kink(problem.loss(), side(1), 1) ? 1 : 2;
     row_pieces_ = rows_ * pieces_;
 }
 
@@ -90,7 +84,7 @@ template <class Value> void SetBarrier<Value>::set_up(const std::vector<double> 
             const double b = problem_.targets()[i];
             const Interval domain = problem_.loss().domain(b);
             add(pieces_ == 2 && k == 0 ? 0 : domain.lower, pieces_ == 2 && k == 1 ? 0 : domain.upper,
-                kink(problem_.loss(), k, b),
+                kink(problem_.loss(), side(k), b),
                 problem_.importance(static_cast<std::int64_t>(i)) / static_cast<double>(rows_));
         }
     }

@@ -27,16 +27,6 @@ std::optional<std::vector<std::int32_t>> inner_coordinates(const Penalties &pena
     return inner;
 }
 
-/// Where the loss has the kink at which y may lie between its slopes.
-double kink(const AnyLoss &loss, double y, double b) {
-    return std::visit(
-        [&](const auto &concrete) {
-            if constexpr (requires { concrete.conjugate_slope(y, b); }) return concrete.conjugate_slope(y, b);
-            return std::nan("");
-        },
-        loss.variant());
-}
-
 /// The rows whose y lies between two slopes of the loss, up to one more than `most`; 0 is a slope where residuals may cost nothing.
 std::vector<std::int64_t> rows_at_kinks(const Problem &problem, std::span<const double> y, std::size_t most) {
     std::vector<std::int64_t> rows;
@@ -89,6 +79,15 @@ Corner corner_of(const Problem &problem, const ColumnMatrix<Value> &columns, con
 }
 
 } // namespace
+
+double kink(const AnyLoss &loss, double y, double b) {
+    return std::visit(
+        [&](const auto &concrete) {
+            if constexpr (requires { concrete.conjugate_slope(y, b); }) return concrete.conjugate_slope(y, b);
+            return std::nan("");
+        },
+        loss.variant());
+}
 
 template <class Value>
 std::optional<Vertex> nearby_vertex(const Problem &problem, const ColumnMatrix<Value> &columns,

@@ -10,6 +10,9 @@
 
 namespace spdc {
 
+/// Where the loss has the kink at which y may lie between its slopes; the sign of y, or of a zero, tells between two.
+double kink(const AnyLoss &loss, double y, double b);
+
 struct Vertex {
     std::vector<double> x, y;
 };
