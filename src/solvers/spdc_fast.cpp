@@ -350,14 +350,14 @@ template <bool is_sdca>
 void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
     ZU *const zu = zu_.data();
     double *const x = x_.data();
-    const double inverse_n = 1 / static_cast<double>(n_);
+    const double inverse_n = 1 / static_cast<double>(n_), x_of_move = -inverse_n / lambda_;
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
     for (std::size_t k = from; k < to; ++k) {
-        if (k + 12 < visiting_.size()) { // the row's numbers, then its entries
-            const std::size_t later = at(visiting_[k + 12]);
+        if (k + 24 < visiting_.size()) { // the row's numbers, then its entries
+            const std::size_t later = at(visiting_[k + 24]);
             __builtin_prefetch(&rows_.state[later], 1);
             dual_.prefetch(later);
-            rows_.prefetch(at(visiting_[k + 6]));
+            rows_.prefetch(at(visiting_[k + 12]));
         }
         const auto i = at(visiting_[k]);
         const std::int32_t *const columns = rows_.columns_of(i);
@@ -382,6 +382,9 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
         }
         alpha *= rho_;
         beta = rho_ * (beta - tau_);
+        // alpha z + beta u must grow by -rho tau (extrapolated delta) a, of which beta u already has its part; divided before
+        // delta is known, because the next row waits for what follows
+        const double z_of_move = is_sdca ? 0 : -(rho_ * tau_ * extrapolate_ + beta * inverse_n) / alpha;
         const double move = omega_row(i) * delta, to_u = move * inverse_n;
         if (column_ != 0) {
             u0_ += to_u * column_;
@@ -391,12 +394,10 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
         row.y = next;
         moved += delta * delta * norm2;
         if constexpr (is_sdca) {
-            const double to_x = -to_u / lambda_;
+            const double to_x = move * x_of_move;
             for (std::int64_t q = 0; q < count; ++q) x[columns[q]] += to_x * static_cast<double>(values[q]);
         } else {
-            // alpha z + beta u must grow by -rho tau (extrapolated delta) a, of which beta u already has its part
-            const double to_z = -move / alpha * (rho_ * tau_ * extrapolate_ + beta * inverse_n);
-            add(ZU{to_z, to_u}, columns, values, count, zu);
+            add(ZU{move * z_of_move, to_u}, columns, values, count, zu);
         }
     }
     if constexpr (!is_sdca) alpha_ = alpha, beta_ = beta;
