@@ -199,6 +199,7 @@ template <class L, class Values> class FastMethod final : public Method {
   private:
     void set_steps();
     void start_sweep();
+    void list_visits();
     void end_sweep();
     void activate_all();
     template <bool is_sdca> void visit(std::size_t from, std::size_t to) noexcept;
@@ -227,8 +228,9 @@ template <class L, class Values> class FastMethod final : public Method {
     std::vector<OmegaChange> omega_changes_;
     Shrinking shrink_;
     VisitingOrder order_;
-    std::vector<std::uint32_t> blocks_;           // in this sweep's order
-    std::vector<std::int32_t> active_, visiting_; // active rows in order, and in this sweep's
+    std::vector<std::uint32_t> blocks_; // in this sweep's order
+    std::size_t next_block_ = 0, shift_ = 0;
+    std::vector<std::int32_t> active_, visiting_; // active rows in order, and the next ones to visit
     std::vector<std::uint8_t> dropped_;
     std::size_t next_ = 0;
     std::size_t sample_ = 8; // every so many visits one is looked at for the gap, a power of two
@@ -241,17 +243,17 @@ FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::op
                                   bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem, context.copy, random_), dual_(at(n_)), dropped_(at(n_)) {
-    const std::span<const double> norms = problem.squared_row_norms();
+      rows_(problem, context.copy, random_), dual_(at(n_)), dropped_(shrinks_ ? at(n_) : 0) {
+    std::vector<double> norm2 = problem.squared_row_norms(context.threads);
     free_intercept_ = problem.intercept() == Intercept::free;
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
-    std::vector<double> norm2(rows_.count);
     for (std::size_t p = 0; p < rows_.count; ++p) {
         const std::size_t i = rows_.row_at(p);
         if (!omega_row_.empty()) omega_row_[p] = problem_.importance()[i];
         rows_.state[p].b = problem_.targets()[i];
-        norm2[p] = rows_.state[p].norm2 = omega_row(p) * norms[i];
+        rows_.state[p].norm2 = omega_row(p) * norm2[i];
     }
+    for (std::size_t p = 0; p < rows_.count; ++p) norm2[p] = rows_.state[p].norm2;
     R_ = median_norm(std::move(norm2));
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
@@ -300,26 +302,33 @@ template <class L, class Values> void FastMethod<L, Values>::set_steps() {
 }
 
 template <class L, class Values> void FastMethod<L, Values>::start_sweep() {
-    // where blocks begin changes from sweep to sweep
-    const auto [rows, streams] = order_;
-    const std::size_t shift = at(random_.below(static_cast<std::int64_t>(rows)));
-    blocks_.resize((active_.size() + shift + rows - 1) / rows);
+    const std::size_t rows = order_.rows;
+    shift_ = at(random_.below(static_cast<std::int64_t>(rows))); // where blocks begin changes from sweep to sweep
+    blocks_.resize((active_.size() + shift_ + rows - 1) / rows);
     std::iota(blocks_.begin(), blocks_.end(), 0);
     random_.shuffle(blocks_);
-    visiting_.resize(active_.size());
-    std::int32_t *next = visiting_.data();
-    for (std::size_t first = 0; first < blocks_.size(); first += streams) {
-        const std::size_t last = std::min(first + streams, blocks_.size());
-        for (std::size_t row = 0; row < rows; ++row) {
-            for (std::size_t k = first; k < last; ++k) {
-                const std::size_t place = blocks_[k] * rows + row - shift; // before the first row: a huge number
-                if (place < active_.size()) *next++ = active_[place];
-            }
-        }
-    }
-    next_ = 0;
+    next_block_ = 0;
     moved_ = young_ = 0;
     shrink_.start_sweep();
+    list_visits();
+}
+
+/// The next rows of the sweep, some thousands.
+template <class L, class Values> void FastMethod<L, Values>::list_visits() {
+    constexpr std::size_t most = 8192;
+    const auto [rows, streams] = order_;
+    visiting_.clear();
+    next_ = 0;
+    while (visiting_.size() < most && next_block_ < blocks_.size()) {
+        const std::size_t last = std::min(next_block_ + streams, blocks_.size());
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (std::size_t k = next_block_; k < last; ++k) {
+                const std::size_t place = blocks_[k] * rows + row - shift_; // before the first row: a huge number
+                if (place < active_.size()) visiting_.push_back(active_[place]);
+            }
+        }
+        next_block_ = last;
+    }
 }
 
 template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
@@ -331,8 +340,8 @@ template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
     bool change = rule_->next(moved_);
     if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
+        const double passes = static_cast<double>(active_.size()) / static_cast<double>(n_);
         std::erase_if(active_, [&](std::int32_t i) { return dropped_[at(i)] != 0; });
-        const double passes = static_cast<double>(visiting_.size()) / static_cast<double>(n_);
         if (shrink_.end_sweep(was_full, passes) || active_.empty()) activate_all();
         change = true;
     }
@@ -438,6 +447,8 @@ template <class L, class Values> void FastMethod<L, Values>::advance(double pass
         left -= static_cast<std::int64_t>(count);
         if (alpha_ < 1e-9) rebase();
         if (next_ < visiting_.size()) continue;
+        list_visits();
+        if (!visiting_.empty()) continue;
         end_sweep();
         start_sweep();
     }
@@ -458,7 +469,7 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
     const auto make = [&]<class Values>(Values) -> std::unique_ptr<Method> {
         return std::make_unique<FastMethod<L, Values>>(problem, loss, omega, shrinking, is_sdca, context);
     };
-    if (!problem.row_values().empty()) return make(Same{});
+    if (!problem.row_values(context.threads).empty()) return make(Same{});
     const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
                           std::holds_alternative<DenseMatrix<float>>(problem.matrix());
     return is_float ? make(static_cast<const float *>(nullptr)) : make(static_cast<const double *>(nullptr));
