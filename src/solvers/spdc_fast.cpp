@@ -205,6 +205,7 @@ template <class L, class Values> class FastMethod final : public Method {
     template <bool is_sdca> void visit(std::size_t from, std::size_t to) noexcept;
     void watch(std::size_t i, double s, double y, double b, double delta) noexcept;
     void rebase() noexcept;
+    std::size_t live() const noexcept { return shrinks_ ? active_.size() : rows_.count; }
     double omega_row(std::size_t i) const noexcept { return omega_row_.empty() ? 1.0 : omega_row_[i]; }
     double quadratic_gap() const noexcept;
 
@@ -230,7 +231,7 @@ template <class L, class Values> class FastMethod final : public Method {
     VisitingOrder order_;
     std::vector<std::uint32_t> blocks_; // in this sweep's order
     std::size_t next_block_ = 0, shift_ = 0;
-    std::vector<std::int32_t> active_, visiting_; // active rows in order, and the next ones to visit
+    std::vector<std::int32_t> active_, visiting_; // active rows in order, where not all are, and the next ones to visit
     std::vector<std::uint8_t> dropped_;
     std::size_t next_ = 0;
     std::size_t sample_ = 8; // every so many visits one is looked at for the gap, a power of two
@@ -294,7 +295,7 @@ void FastMethod<L, Values>::start(std::span<const double> x, std::span<const dou
 
 template <class L, class Values> void FastMethod<L, Values>::set_steps() {
     const FastSteps steps = fast_steps(rule_->omega(), rule_->product(loss_.gamma()), gamma_, R_, lambda_,
-                                       static_cast<double>(n_), std::max(1.0, static_cast<double>(active_.size())));
+                                       static_cast<double>(n_), std::max(1.0, static_cast<double>(live())));
     tau_ = steps.tau;
     rho_ = steps.rho;
     extrapolate_ = steps.extrapolate;
@@ -304,7 +305,7 @@ template <class L, class Values> void FastMethod<L, Values>::set_steps() {
 template <class L, class Values> void FastMethod<L, Values>::start_sweep() {
     const std::size_t rows = order_.rows;
     shift_ = at(random_.below(static_cast<std::int64_t>(rows))); // where blocks begin changes from sweep to sweep
-    blocks_.resize((active_.size() + shift_ + rows - 1) / rows);
+    blocks_.resize((live() + shift_ + rows - 1) / rows);
     std::iota(blocks_.begin(), blocks_.end(), 0);
     random_.shuffle(blocks_);
     next_block_ = 0;
@@ -324,7 +325,7 @@ template <class L, class Values> void FastMethod<L, Values>::list_visits() {
         for (std::size_t row = 0; row < rows; ++row) {
             for (std::size_t k = next_block_; k < last; ++k) {
                 const std::size_t place = blocks_[k] * rows + row - shift_; // before the first row: a huge number
-                if (place < active_.size()) visiting_.push_back(active_[place]);
+                if (place < live()) visiting_.push_back(shrinks_ ? active_[place] : static_cast<std::int32_t>(place));
             }
         }
         next_block_ = last;
@@ -332,7 +333,7 @@ template <class L, class Values> void FastMethod<L, Values>::list_visits() {
 }
 
 template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
-    const bool was_full = static_cast<std::int64_t>(active_.size()) == n_;
+    const bool was_full = live() == rows_.count;
     // the rows were looked at as they were visited, on average half a sweep ago: their gap has gone on falling since
     const double gap = young_ / static_cast<double>(n_) + quadratic_gap();
     estimated_gap_ = gap * std::sqrt(std::clamp(gap / last_gap_, 0.01, 1.0));
@@ -349,6 +350,7 @@ template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
 }
 
 template <class L, class Values> void FastMethod<L, Values>::activate_all() {
+    if (!shrinks_) return;
     active_.resize(at(n_));
     std::iota(active_.begin(), active_.end(), 0);
     std::fill(dropped_.begin(), dropped_.end(), 0);
