@@ -33,6 +33,28 @@ double passes_on_text(const Problem &problem) {
     return 6 * (1 + 0.5 * std::sqrt(mean / (problem.strong_convexity() * n * gamma)));
 }
 
+double likeness(const Problem &problem, std::int64_t distance) {
+    constexpr std::int64_t most = 256;
+    const std::int64_t pairs = problem.rows() - distance, step = std::max<std::int64_t>(1, pairs / most);
+    double sum = 0, count = 0;
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < pairs; i += step, ++count) {
+                const auto a = matrix.row(i), b = matrix.row(i + distance);
+                double product = 0;
+                for (std::int64_t p = 0, q = 0; p < a.size() && q < b.size();) {
+                    const std::int64_t column = a.column(p), other = b.column(q);
+                    if (column == other) product += a.value(p) * b.value(q);
+                    p += column <= other ? 1 : 0;
+                    q += other <= column ? 1 : 0;
+                }
+                if (product != 0) sum += product * product / (squared_norm(a) * squared_norm(b));
+            }
+        },
+        problem.matrix());
+    return sum / std::max(1.0, count);
+}
+
 namespace {
 
 /// Entries that are not 0, judged by some rows: the copies that solvers make leave the zeros of dense data out.
@@ -109,7 +131,7 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     Choice hybrid{Hybrid{},
                   "auto picked hybrid: an l2 penalty, the same for every feature, and so small that the logistic "
                   "loss's last digits are left to newton_cg"};
-    const Choice newton_cg{NewtonCg{}, "auto picked newton_cg: an l2 penalty, a smooth loss, columns of any unit"};
+    Choice newton_cg{NewtonCg{}, "auto picked newton_cg: an l2 penalty, a smooth loss, columns of any unit"};
     const Choice working_set{WorkingSet{}, "auto picked working_set: an l1 penalty leaves most weights at 0"};
     const Choice general{Spdc{}, "auto picked spdc: it takes every penalty, weighting and intercept"};
     const bool is_plain = std::holds_alternative<L2>(problem.regularizer().variant()); // neither l1 nor bounds
@@ -130,9 +152,13 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     const double text = is_uniform ? passes_on_text(problem) : 0;
     if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * text, 100.0, 500.0);
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
+    // where rows are much alike a few directions are most of the matrix, which conjugate gradients soon deal with
+    const bool is_smooth_loss = is_smooth(problem.loss());
+    const bool prefers_cg = is_smooth_loss && text > 60 && likeness(problem, problem.rows() / 2) > 0.1;
     std::vector<Choice> choices;
-    if (is_uniform) choices.push_back(is_logistic && text > 60 ? hybrid : fast);
-    if (is_smooth(problem.loss())) choices.push_back(newton_cg);
+    if (is_uniform) choices.push_back(is_logistic && text > 60 && !prefers_cg ? hybrid : fast);
+    if (prefers_cg) newton_cg.patience = std::clamp(2 * text, 100.0, 5000.0); // its gap falls late
+    if (is_smooth_loss) choices.insert(prefers_cg ? choices.begin() : choices.end(), newton_cg);
     if (may_copy && newton_takes(problem, 5000)) choices.push_back(newton);
     if (!is_uniform) choices.push_back(general);
     return choices;

@@ -61,7 +61,7 @@ template <class Values> struct RandomRows {
     std::vector<RowState> state; // one more than rows
     const std::int32_t *columns = nullptr;
     /// How to visit them.
-    VisitingOrder order() const noexcept;
+    VisitingOrder order(const Problem &problem) const;
 
     RandomRows(const Problem &problem, bool may_copy, Random &random);
     bool is_copy() const { return !order_.empty(); }
@@ -88,7 +88,6 @@ template <class Values> struct RandomRows {
     template <class Matrix> void refer_to(const Matrix &matrix);
     template <class Matrix> void refer_to_dense(const Matrix &matrix);
     template <class Matrix> void copy(const Matrix &matrix, Random &random);
-    double likeness() const noexcept;
     std::span<const double> row_values_;
     std::vector<std::int32_t> same_columns_; // of all rows, where they are dense ones of the problem
     std::int64_t column_mask_ = -1;          // 0 there: a branch instead doubles the time of short rows
@@ -152,34 +151,14 @@ template <class Values> template <class Matrix> void RandomRows<Values>::copy(co
     values_ = own_values_.data();
 }
 
-template <class Values> VisitingOrder RandomRows<Values>::order() const noexcept {
+template <class Values> VisitingOrder RandomRows<Values>::order(const Problem &problem) const {
     const std::int64_t bytes =
         state.back().begin * static_cast<std::int64_t>(sizeof *columns + (is_same ? 0 : sizeof(Value)));
     const std::size_t most = std::max<std::size_t>(1, count / 1024); // or the order of the blocks is hardly random
     if (bytes < 1 << 20 || most == 1) return {1, 1};
-    if (likeness() < 0.02) return {std::min<std::size_t>(16, most), 1}; // text has some 0.005
+    const double alike = likeness(problem, is_copy() ? problem.rows() / 2 : 1);
+    if (alike < 0.02) return {std::min<std::size_t>(16, most), 1};
     return {std::min<std::size_t>(bytes < 1 << 22 ? 4 : 8, most), 4};
-}
-
-/// The mean squared cosine between neighbours.
-template <class Values> double RandomRows<Values>::likeness() const noexcept {
-    constexpr std::size_t looks = 256;
-    double sum = 0;
-    for (std::size_t look = 0; look < looks; ++look) {
-        const std::size_t k = look * (count - 1) / looks, m = k + 1;
-        const std::int32_t *const a = columns_of(k), *const b = columns_of(m);
-        double product = 0, norm_a = 0, norm_b = 0;
-        for (std::int64_t p = 0; p < size(k); ++p) norm_a += values(k)[p] * values(k)[p];
-        for (std::int64_t q = 0; q < size(m); ++q) norm_b += values(m)[q] * values(m)[q];
-        for (std::int64_t p = 0, q = 0; p < size(k) && q < size(m);) {
-            if (a[p] == b[q]) product += values(k)[p] * values(m)[q];
-            const bool steps_a = a[p] <= b[q], steps_b = b[q] <= a[p];
-            p += steps_a;
-            q += steps_b;
-        }
-        if (product != 0) sum += product * product / (norm_a * norm_b);
-    }
-    return sum / looks;
 }
 
 template <class L, class Values> class FastMethod final : public Method {
@@ -270,7 +249,7 @@ FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::op
     rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega);
     is_sdca_ ? x_.resize(at(d_)) : zu_.resize(at(d_));
     sample_ = std::clamp<std::size_t>(std::bit_floor(rows_.count / 1024), 8, 64);
-    order_ = rows_.order();
+    order_ = rows_.order(problem);
     activate_all();
     set_steps();
     start_sweep();
