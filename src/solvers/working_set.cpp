@@ -89,9 +89,8 @@ template <class Value> class WorkingSetMethod final : public Method {
     void point(std::vector<double> &x, std::vector<double> &y) override;
     void certified(const Found &found) override;
     bool has_point() const override { return vertex_ || gap_ <= tolerance_ * size_ || passes() >= 50; }
-    double estimated_gap() const override {
-        return std::max(vertex_ ? 0.0 : gap_, 1e-300);
-    } // a corner is right, or it is not
+    /// A corner is right, or it is not.
+    double estimated_gap() const override { return std::max(vertex_ ? 0.0 : gap_, 1e-300); }
     std::int64_t coordinates_touched() const override { return touched(); }
 
   private:
