@@ -170,12 +170,13 @@ bool is_zero(std::span<const double> v) {
 void make_room(std::vector<double> &numbers, std::size_t count, Team &team) {
     if (numbers.size() >= count) return;
     reserve_huge_pages(numbers, count);
-    if (team.size() == 1) return;
-    constexpr std::size_t part = huge_page / sizeof(double);
-    team.for_each(static_cast<std::int64_t>((count + part - 1) / part), static_cast<double>(count),
-                  [&](std::int64_t k) {
-                      touch_pages(numbers.data() + at(k) * part, std::min(part, count - at(k) * part) * sizeof(double));
-                  });
+    touch_pages(team, numbers.data(), count * sizeof(double));
+}
+
+void resize(Vector &numbers, std::size_t count, Team &team) {
+    if (numbers.size() == count) return;
+    numbers.resize(count);
+    touch_pages(team, numbers.data(), count * sizeof(double));
 }
 
 /// Whether to try something that may help: after k failures in a row only at every 2^k-th chance.
@@ -244,7 +245,7 @@ class Certifier::Points {
 void Certifier::Points::offer(Pair &&pair, double good_enough) {
     new_x_ = std::move(pair.x);
     new_y_ = std::move(pair.y);
-    new_z_.resize(at(problem_.rows()));
+    resize(new_z_, at(problem_.rows()), team_);
     predict(problem_, new_x_, new_z_, team_);
     if (problem_.intercept() == Intercept::free) take_intercept();
     make_feasible();
@@ -351,7 +352,7 @@ bool Certifier::Points::try_implied_primal() {
     const auto penalty = sum_of_coordinates<1>(
         problem_, team_, [&](std::size_t j, const auto &g, auto &terms) { terms[0] += g.value(new_x_[j]); });
     if (problem_.loss().task() != Task::counts && penalty[0] >= best_.primal) return false;
-    new_z_.resize(z_.size());
+    resize(new_z_, z_.size(), team_);
     predict(problem_, new_x_, new_z_, team_);
     if (problem_.intercept() == Intercept::free) take_intercept();
     return settle(true, false);
@@ -374,7 +375,7 @@ void Certifier::Points::make_feasible() {
              [&](std::size_t i, const auto &loss, double b, double) { new_y_[i] = loss.domain(b).clip(new_y_[i]); });
     balance_dual(problem_, new_y_, team_);
     if (!(new_u_.empty() && is_zero(new_y_))) {
-        new_u_.resize(at(problem_.dimension()));
+        resize(new_u_, at(problem_.dimension()), team_);
         combine(problem_, new_y_, new_u_, team_);
     }
     if (problem_.is_strongly_convex()) return; // u may be anything

@@ -1,5 +1,7 @@
 #include "parallel.h"
 
+#include "huge_pages.h"
+
 #include <exception>
 #include <mutex>
 
@@ -151,6 +153,18 @@ int Team::for_each(std::int64_t count, double work, const std::function<void(std
     }
     for (std::int64_t chunk = 0; chunk < count; ++chunk) body(chunk);
     return 1;
+}
+
+void touch_pages(Team &team, void *memory, std::size_t bytes) {
+    if (team.size() == 1) return;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
+    const std::uintptr_t first = begin / huge_page;
+    const auto pages = static_cast<std::int64_t>((end + huge_page - 1) / huge_page - first);
+    team.for_each(pages, static_cast<double>(bytes / sizeof(double)), [&](std::int64_t k) {
+        const std::uintptr_t page = (first + static_cast<std::uintptr_t>(k)) * huge_page;
+        const std::uintptr_t from = std::max(begin, page), to = std::min(end, page + huge_page);
+        touch_pages(reinterpret_cast<void *>(from), to - from);
+    });
 }
 
 void run_team(int count, const std::function<void(int)> &body) {

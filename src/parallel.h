@@ -75,6 +75,10 @@ class Team {
     std::vector<std::thread> others_;
 };
 
+/// Has the system clear new memory now, if it can, each large page by one thread: threads that write to the same new page at a time would
+/// each clear it. Without others the first write does.
+void touch_pages(Team &team, void *memory, std::size_t bytes);
+
 /// All zero. The parts are of one length, which parts with as many entries of a matrix are not.
 template <class Number> void fill_zeros(Team &team, Number *numbers, std::size_t count) {
     constexpr std::size_t chunk = std::size_t{1} << 18; // a large page of doubles

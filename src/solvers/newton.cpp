@@ -113,7 +113,7 @@ FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
         std::fill(omega_.end() - static_cast<std::ptrdiff_t>(rows_.padded_rows() - rows_.rows()), omega_.end(), 0.0);
     }
     z_ = rows_.gather([](std::int64_t) { return 0.0; });
-    next_.resize(z_.size()); // every pass that reads it fills it first
+    next_ = rows_.make_vector(); // every pass that reads it fills it first
     const std::size_t first = std::max<std::size_t>(2048, 20 * d) / rows_.block_rows();
     start_stage(loss_.is_quadratic() || 4 * first > rows_.blocks() ? rows_.blocks() : first);
     has_predictions_ = true; // x = 0

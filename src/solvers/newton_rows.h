@@ -19,6 +19,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -43,11 +45,19 @@ struct TailRows {
     std::vector<std::int32_t> offsets;
     std::vector<std::uint16_t> columns; // counted from the first tail column
     std::vector<double> values;
-    /// A copy without the room behind the last offset.
-    TailRows filled() const {
-        const auto end = static_cast<std::ptrdiff_t>(offsets.back());
-        return {offsets, {columns.begin(), columns.begin() + end}, {values.begin(), values.begin() + end}};
-    }
+};
+
+/// Memory for many small arrays in few large pieces: threads that grow the heap make one another wait.
+class Room {
+  public:
+    /// For numbers of any kind, given back with all the rest.
+    std::byte *take(std::size_t bytes);
+
+  private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<std::byte[]>> pieces_;
+    std::byte *next_ = nullptr;
+    std::size_t left_ = 0;
 };
 
 /// What a thread needs beside the rows.
@@ -83,12 +93,18 @@ class RowBlocks {
 
     /// value(i) of the rows i in this order, 0 where there is none.
     template <class Value> RowVector gather(Value &&value) const {
-        RowVector numbers(padded_rows());
+        RowVector numbers = make_vector();
         each(blocks_, [&](std::size_t k) {
             for (std::size_t p = k * block_rows_; p < (k + 1) * block_rows_; ++p) {
                 numbers[p] = p < rows_ ? value(row_at(p)) : 0.0;
             }
         });
+        return numbers;
+    }
+    /// One number per row, to be filled.
+    RowVector make_vector() const {
+        RowVector numbers(padded_rows());
+        touch_pages(team_, numbers.data(), numbers.size() * sizeof(double));
         return numbers;
     }
     RowVector targets(const Problem &problem) const;
@@ -117,6 +133,7 @@ class RowBlocks {
 
   private:
     RowSums make_sums(bool with_hessian) const;
+    TailBlock keep(const TailRows &tail) const;
     void shuffle(std::uint64_t seed);
     void choose_panel(const Problem &problem);
     template <class Matrix>
@@ -145,7 +162,11 @@ class RowBlocks {
     std::vector<std::int32_t> place_; // coordinate of the problem -> here; the panel comes first
     // The copy, empty when there is none. A block is read by one thread at a time, so the first one may fill it.
     mutable std::vector<double, UnfilledHugePageAllocator<double>> panel_values_;
-    mutable std::vector<TailRows> tails_; // of the blocks; without offsets as long as the block is not there
+    mutable std::vector<TailBlock> tails_; // of the blocks; without offsets as long as the block is not there
+    mutable Room room_;                    // where they are
+    // What passes use and leave to the next one: of the threads; without and with a Hessian.
+    mutable std::vector<RowScratch> scratches_;
+    mutable std::vector<RowSums> spare_sums_[2];
 };
 
 } // namespace spdc
