@@ -162,10 +162,6 @@ double feasible_scale(const Interval &domain, double w, double limit) {
     return limit;
 }
 
-bool is_zero(std::span<const double> v) {
-    return std::all_of(v.begin(), v.end(), [](double e) { return e == 0; });
-}
-
 /// Room for so many numbers. Whoever writes to new memory first waits until the system has cleared it: all threads do, each a part.
 void make_room(std::vector<double> &numbers, std::size_t count, Team &team) {
     if (numbers.size() >= count) return;
@@ -174,9 +170,7 @@ void make_room(std::vector<double> &numbers, std::size_t count, Team &team) {
 }
 
 void resize(Vector &numbers, std::size_t count, Team &team) {
-    if (numbers.size() == count) return;
-    numbers.resize(count);
-    touch_pages(team, numbers.data(), count * sizeof(double));
+    if (numbers.size() != count) make_numbers(team, numbers, count);
 }
 
 /// Whether to try something that may help: after k failures in a row only at every 2^k-th chance.
@@ -196,7 +190,8 @@ class Luck {
 
 class Certifier::Points {
   public:
-    Points(const Problem &problem, int threads) : problem_(problem), team_(threads), zeros_(at(problem.dimension())) {}
+    Points(const Problem &problem, LentTeam threads)
+        : problem_(problem), threads_(std::move(threads)), team_(threads_), zeros_(at(problem.dimension())) {}
 
     void offer(Pair &&pair, double good_enough);
     Pair room();
@@ -231,7 +226,8 @@ class Certifier::Points {
     double dual_value(double scale);
 
     const Problem &problem_;
-    mutable Team team_;
+    LentTeam threads_;
+    Team &team_;
     const Zeros zeros_;
     std::vector<double> x_, y_; // the best
     Vector z_, u_;
@@ -275,7 +271,7 @@ bool Certifier::Points::settle(bool new_primal, bool new_dual) {
     const bool primal_wins = new_primal && (first || values.primal < best_.primal);
     const bool dual_wins = new_dual && (first || values.dual > best_.dual);
     if (primal_wins) {
-        if (!(first && is_zero(new_x_))) std::swap(x_, new_x_);
+        if (!(first && are_zero(new_x_, team_))) std::swap(x_, new_x_);
         std::swap(z_, new_z_);
     }
     if (dual_wins) {
@@ -374,7 +370,7 @@ void Certifier::Points::make_feasible() {
     each_row(problem_, team_,
              [&](std::size_t i, const auto &loss, double b, double) { new_y_[i] = loss.domain(b).clip(new_y_[i]); });
     balance_dual(problem_, new_y_, team_);
-    if (!(new_u_.empty() && is_zero(new_y_))) {
+    if (!(new_u_.empty() && are_zero(new_y_, team_))) {
         resize(new_u_, at(problem_.dimension()), team_);
         combine(problem_, new_y_, new_u_, team_);
     }
@@ -484,7 +480,10 @@ Certifier::Pair Certifier::Points::take() {
     return {std::move(x_), std::move(y_)};
 }
 
-Certifier::Certifier(const Problem &problem, int threads) : points_(std::make_unique<Points>(problem, threads)) {}
+Certifier::Certifier(const Problem &problem, int threads)
+    : points_(std::make_unique<Points>(problem, LentTeam(nullptr, threads))) {}
+Certifier::Certifier(const Problem &problem, Team &team)
+    : points_(std::make_unique<Points>(problem, LentTeam(&team, team.size()))) {}
 Certifier::~Certifier() = default;
 
 const Certificate &Certifier::offer(std::span<const double> x, std::span<const double> y, double good_enough) {

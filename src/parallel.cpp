@@ -48,8 +48,8 @@ template <class Ready> void sleep_until(const std::atomic<int> &number, int pati
 } // namespace
 
 int patience(int threads) noexcept {
-    const bool has_spare_cores = threads < static_cast<int>(std::thread::hardware_concurrency());
-    return has_spare_cores ? 5000 : 500; // some 200 or 20 microseconds
+    const bool has_cores = threads <= static_cast<int>(std::thread::hardware_concurrency());
+    return has_cores ? 5000 : 500; // some 200 or 20 microseconds
 }
 
 void SpinBarrier::wait() noexcept {
@@ -63,15 +63,22 @@ void SpinBarrier::wait() noexcept {
 }
 
 void FlagBarrier::wait(int thread) noexcept {
-    if (flags_.size() == 1) return;
+    arrive(thread);
+    for (int other = 0; other < static_cast<int>(flags_.size()); ++other) await(thread, other);
+}
+
+void FlagBarrier::arrive(int thread) noexcept {
     std::atomic<int> &mine = flags_[static_cast<std::size_t>(thread)].round;
     const auto round = static_cast<unsigned>(mine.load(std::memory_order_relaxed)) + 1;
     mine.store(static_cast<int>(round)); // sequentially consistent: notifying looks for sleepers after the store
-    mine.notify_all();
-    for (const Flag &flag : flags_) {
-        sleep_until(flag.round, patience_,
-                    [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
-    }
+    if (flags_.size() > 1) mine.notify_all();
+}
+
+void FlagBarrier::await(int thread, int other) const noexcept {
+    const auto round =
+        static_cast<unsigned>(flags_[static_cast<std::size_t>(thread)].round.load(std::memory_order_relaxed));
+    sleep_until(flags_[static_cast<std::size_t>(other)].round, patience_,
+                [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
 }
 
 Team::~Team() {

@@ -88,9 +88,9 @@ std::string_view to_string(Intercept intercept) {
 Problem::Problem(const Dataset &data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options)
     : loss_(loss), regularizer_(regularizer), intercept_(options.intercept), data_rows_(data.rows()),
       is_shuffled_(!data.row_order.empty()) {
-    check(data, "data");
-    std::visit([](const auto &l) { check_fields(l); }, loss_.variant());
     Team team(options.threads);
+    check(data, "data", team);
+    std::visit([](const auto &l) { check_fields(l); }, loss_.variant());
     if (loss_.task() == Task::classification) {
         find_labels(data, data.targets, team);
     } else if (options.balanced || !options.class_weights.empty()) {
@@ -135,8 +135,8 @@ void Problem::find_labels(const Dataset &data, std::span<const double> targets, 
 }
 
 SharedNumbers Problem::encoded(std::span<const double> targets, std::int64_t output, Team &team) const {
-    std::vector<double, UnfilledHugePageAllocator<double>> codes(targets.size());
-    touch_pages(team, codes.data(), codes.size() * sizeof(double));
+    std::vector<double, UnfilledHugePageAllocator<double>> codes;
+    make_numbers(team, codes, targets.size());
     const bool is_classification = loss_.task() == Task::classification;
     const double positive = is_classification ? labels_[outputs_ == 1 ? labels_.size() - 1 : at(output)] : 0;
     constexpr std::size_t chunk = 4096;

@@ -355,6 +355,27 @@ TEST(OwnerRows, HaveTheSameNumberOfEntriesToWithinOneARow) {
     EXPECT_LE(*most - *least, static_cast<std::int64_t>(data.rows.size()));
 }
 
+TEST(FlagBarrierThreads, WaitForOneAfterAnother) {
+    for (const int count : {1, 2, 5}) {
+        Team team(count);
+        FlagBarrier barrier(count);
+        std::vector<int> values(at(2 * count), 0); // two rounds' worth: nobody is further ahead
+        std::atomic<int> wrong = 0;
+        team.run([&](int thread) {
+            for (int round = 1; round <= 300; ++round) {
+                int *const now = values.data() + round % 2 * count;
+                now[thread] = round;
+                barrier.arrive(thread);
+                for (int other = 0; other < count; ++other) {
+                    barrier.await(thread, other);
+                    wrong += now[other] != round ? 1 : 0;
+                }
+            }
+        });
+        EXPECT_EQ(wrong, 0);
+    }
+}
+
 TEST(FlagBarrierThreads, MeetRoundAfterRound) {
     for (const int count : {1, 2, 5}) {
         Team team(count);

@@ -20,8 +20,6 @@
 
 namespace spdc {
 
-class Team;
-
 enum class Intercept {
     none,      // predictions are a'x
     free,      // a'x + x_d with x_d not penalised

@@ -105,8 +105,9 @@ class OrderedSum {
 
 } // namespace
 
-RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Source source)
-    : problem_(problem), kernels_(newton_kernels()), team_(threads), rows_(at(problem.rows())) {
+RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam threads, Source source)
+    : problem_(problem), kernels_(newton_kernels()), crew_(std::move(threads)), team_(crew_),
+      rows_(at(problem.rows())) {
     runs_.resize((rows_ + run - 1) / run);
     std::iota(runs_.begin(), runs_.end(), 0);
     if (source == Source::copied) shuffle(seed);
@@ -117,8 +118,7 @@ RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, int threads, So
     block_work_ = static_cast<double>(problem.nonzeros()) / static_cast<double>(std::max<std::size_t>(blocks_, 1));
     are_sparse_ = 2 * problem.nonzeros() < problem.rows() * problem.features();
     if (source == Source::in_place) return;
-    panel_values_.resize(padded_rows() * panel_);
-    touch_pages(team_, panel_values_.data(), panel_values_.size() * sizeof(double));
+    make_numbers(team_, panel_values_, padded_rows() * panel_);
     tails_.resize(blocks_);
 }
 

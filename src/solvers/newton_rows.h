@@ -74,9 +74,10 @@ class RowBlocks {
   public:
     /// A shuffled copy of the problem's rows, the intercept as a column of ones; or the rows where they are, in their order.
     enum class Source { copied, in_place };
-    RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Source source);
-    RowBlocks(const Problem &problem, std::uint64_t seed, int threads = 1)
-        : RowBlocks(problem, seed, threads, problem.is_shuffled() ? Source::in_place : Source::copied) {}
+    RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam threads, Source source);
+    RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Team *lent = nullptr)
+        : RowBlocks(problem, seed, LentTeam(lent, threads), problem.is_shuffled() ? Source::in_place : Source::copied) {
+    }
 
     std::size_t rows() const { return rows_; }
     std::size_t blocks() const { return blocks_; }
@@ -103,8 +104,8 @@ class RowBlocks {
     }
     /// One number per row, to be filled.
     RowVector make_vector() const {
-        RowVector numbers(padded_rows());
-        touch_pages(team_, numbers.data(), numbers.size() * sizeof(double));
+        RowVector numbers;
+        make_numbers(team_, numbers, padded_rows());
         return numbers;
     }
     RowVector targets(const Problem &problem) const;
@@ -152,7 +153,8 @@ class RowBlocks {
 
     const Problem &problem_;
     const NewtonKernels &kernels_;
-    mutable Team team_;
+    LentTeam crew_;
+    Team &team_;
     mutable int threads_ = 1;
     static constexpr std::int32_t run = 8; // rows beside each other that stay so
     std::size_t rows_, blocks_ = 0, block_rows_ = 256, panel_ = 0, tail_ = 0;
