@@ -166,7 +166,8 @@ double feasible_scale(const Interval &domain, double w, double limit) {
 void make_room(std::vector<double> &numbers, std::size_t count, Team &team) {
     if (numbers.size() >= count) return;
     reserve_huge_pages(numbers, count);
-    touch_pages(team, numbers.data(), count * sizeof(double));
+    const auto room = std::as_writable_bytes(std::span(numbers.data(), count));
+    touch_pages(team, std::array{room});
 }
 
 void resize(Vector &numbers, std::size_t count, Team &team) {

@@ -162,15 +162,21 @@ int Team::for_each(std::int64_t count, double work, const std::function<void(std
     return 1;
 }
 
-void touch_pages(Team &team, void *memory, std::size_t bytes) {
+void touch_pages(Team &team, std::span<const std::span<std::byte>> memory) {
     if (team.size() == 1) return;
-    const auto begin = reinterpret_cast<std::uintptr_t>(memory), end = begin + bytes;
-    const std::uintptr_t first = begin / huge_page;
-    const auto pages = static_cast<std::int64_t>((end + huge_page - 1) / huge_page - first);
-    team.for_each(pages, static_cast<double>(bytes / sizeof(double)), [&](std::int64_t k) {
-        const std::uintptr_t page = (first + static_cast<std::uintptr_t>(k)) * huge_page;
-        const std::uintptr_t from = std::max(begin, page), to = std::min(end, page + huge_page);
-        touch_pages(reinterpret_cast<void *>(from), to - from);
+    std::vector<std::span<std::byte>> pages;
+    double bytes = 0;
+    for (std::span<std::byte> rest : memory) {
+        bytes += static_cast<double>(rest.size());
+        while (!rest.empty()) {
+            const std::size_t to_end = huge_page - reinterpret_cast<std::uintptr_t>(rest.data()) % huge_page;
+            pages.push_back(rest.first(std::min(to_end, rest.size())));
+            rest = rest.subspan(pages.back().size());
+        }
+    }
+    team.for_each(static_cast<std::int64_t>(pages.size()), bytes / sizeof(double), [&](std::int64_t k) {
+        const std::span<std::byte> page = pages[static_cast<std::size_t>(k)];
+        touch_pages(page.data(), page.size());
     });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -97,12 +98,16 @@ class LentTeam {
 
 /// Has the system clear new memory now, if it can, each large page by one thread: threads that write to the same new page at a time would
 /// each clear it. Without others the first write does.
-void touch_pages(Team &team, void *memory, std::size_t bytes);
+void touch_pages(Team &team, std::span<const std::span<std::byte>> memory);
+
+template <class Vector> std::span<std::byte> memory_of(Vector &numbers) {
+    return std::as_writable_bytes(std::span(numbers.data(), numbers.size()));
+}
 
 /// So many new numbers, for the threads to fill.
 template <class Vector> void make_numbers(Team &team, Vector &numbers, std::size_t count) {
     numbers.resize(count);
-    touch_pages(team, numbers.data(), count * sizeof(numbers[0]));
+    touch_pages(team, std::array{memory_of(numbers)});
 }
 
 /// All zero. The parts are of one length, which parts with as many entries of a matrix are not.

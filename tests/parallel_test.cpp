@@ -56,7 +56,7 @@ TEST(Team, TouchesPagesAndLeavesWhatIsThere) {
         EXPECT_EQ(numbers.size(), 700001U);
         std::iota(numbers.begin(), numbers.end(), 0.0);
         const std::vector<double> before = numbers;
-        touch_pages(team, numbers.data() + 1, (numbers.size() - 1) * sizeof(double));
+        touch_pages(team, std::array{memory_of(numbers).subspan(8), memory_of(numbers).first(8)});
         EXPECT_EQ(numbers, before);
     }
 }

@@ -118,7 +118,7 @@ RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam thread
     block_work_ = static_cast<double>(problem.nonzeros()) / static_cast<double>(std::max<std::size_t>(blocks_, 1));
     are_sparse_ = 2 * problem.nonzeros() < problem.rows() * problem.features();
     if (source == Source::in_place) return;
-    make_numbers(team_, panel_values_, padded_rows() * panel_);
+    panel_values_.resize(padded_rows() * panel_);
     tails_.resize(blocks_);
 }
 
@@ -233,12 +233,12 @@ TailBlock RowBlocks::keep(const TailRows &tail) const {
     return {offsets, columns, values};
 }
 
-RowVector RowBlocks::targets(const Problem &problem) const {
-    return gather([&](std::int64_t i) { return problem.targets()[at(i)]; });
+void RowBlocks::fill_targets(RowVector &b) const {
+    fill(b, [&](std::int64_t i) { return problem_.targets()[at(i)]; });
 }
 
-RowVector RowBlocks::importance(const Problem &problem) const {
-    return gather([&](std::int64_t i) { return problem.importance(i); });
+void RowBlocks::fill_importance(RowVector &omega) const {
+    fill(omega, [&](std::int64_t i) { return problem_.importance(i); });
 }
 
 template <class Visit> void RowBlocks::each_entry(std::size_t k, Visit &&visit) const {

@@ -17,6 +17,7 @@
 
 #include <Eigen/Core>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -92,24 +93,27 @@ class RowBlocks {
     /// Where coordinate j of the problem is here.
     std::size_t place_of(std::int64_t j) const { return static_cast<std::size_t>(place_[static_cast<std::size_t>(j)]); }
 
+    /// New vectors of one number per row, to be filled. Their memory and that of the copy are readied by all threads at one go.
+    template <std::size_t N> std::array<RowVector, N> make_vectors() const {
+        std::array<RowVector, N> vectors;
+        std::vector<std::span<std::byte>> memory{memory_of(panel_values_)};
+        for (RowVector &vector : vectors) {
+            vector.resize(padded_rows());
+            memory.push_back(memory_of(vector));
+        }
+        touch_pages(team_, memory);
+        return vectors;
+    }
     /// value(i) of the rows i in this order, 0 where there is none.
-    template <class Value> RowVector gather(Value &&value) const {
-        RowVector numbers = make_vector();
+    template <class Value> void fill(RowVector &numbers, Value &&value) const {
         each(blocks_, [&](std::size_t k) {
             for (std::size_t p = k * block_rows_; p < (k + 1) * block_rows_; ++p) {
                 numbers[p] = p < rows_ ? value(row_at(p)) : 0.0;
             }
         });
-        return numbers;
     }
-    /// One number per row, to be filled.
-    RowVector make_vector() const {
-        RowVector numbers;
-        make_numbers(team_, numbers, padded_rows());
-        return numbers;
-    }
-    RowVector targets(const Problem &problem) const;
-    RowVector importance(const Problem &problem) const;
+    void fill_targets(RowVector &b) const;
+    void fill_importance(RowVector &omega) const;
     /// Says that add_hessian() will follow for this block.
     void prepare(std::size_t k, RowScratch &scratch) const { block(k, scratch); }
     /// z <- A x on the rows of block k; z is the block's part of the array.

@@ -36,8 +36,11 @@ class PrimalSystem final : public NewtonSystem {
             l2_[place_.back()] = problem.regularizer(j).strong_convexity();
         }
         x_ = step_ = residual_ = next_residual_ = VectorXd::Zero(l2_.size());
-        b_ = blocks_.targets(problem);
-        omega_ = blocks_.importance(problem);
+        auto vectors = blocks_.make_vectors<2>();
+        b_ = std::move(vectors[0]);
+        omega_ = std::move(vectors[1]);
+        blocks_.fill_targets(b_);
+        blocks_.fill_importance(omega_);
     }
 
     LossRows rows() const override { return {b_.data(), omega_.data(), blocks_.padded_rows()}; }
