@@ -574,6 +574,7 @@ template <class L> void OwnersMethod<L>::rebase(int thread, Walk &walk, Batch &l
         }
     });
     walk.alpha = 1, walk.beta = 0;
+    barrier_.wait(thread); // the next step reads lone pairs before it meets the others
 }
 
 template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vector<double> &y) {
