@@ -167,6 +167,22 @@ TEST(SpdcOwnersThreads, GiveTheSameBitsForAnyNumberOfThreads) {
     }
 }
 
+// A large penalty makes the scale of the pairs fall below 1e-9 every few passes.
+TEST(SpdcOwnersThreads, GiveTheSameBitsWhereTheyRebase) {
+    const Problem problem(as_dataset(text_data(Task::classification, false), Storage::csr_float), SmoothedHinge{},
+                          L2{1});
+    std::vector<double> x, y, first_x;
+    for (const int threads : {1, 4, 16}) {
+        SolveContext context;
+        context.threads = threads;
+        const auto method = make_method(problem, SpdcFast{.omega = 1, .shrinking = false, .owners = 16}, context);
+        for (int call = 0; call < 40; ++call) method->advance(1);
+        method->point(x, y);
+        if (threads == 1) first_x = x;
+        EXPECT_EQ(x, first_x) << threads << " threads";
+    }
+}
+
 TEST(SpdcOwnersThreads, ShareOwnersThatTheyDoNotDivide) {
     const Problem problem(as_dataset(text_data(Task::classification, false)), SmoothedHinge{}, L2{1e-3});
     Stopping stopping;
