@@ -85,6 +85,20 @@ TEST(NewtonKernels, LogisticIsTheLossOnEverySet) {
     }
 }
 
+TEST(NewtonKernels, AddMultipleHasTheBitsOfAPlainLoop) {
+    Random random(7);
+    for (const std::size_t count : {0U, 1U, 3U, 4U, 7U, 50U}) {
+        std::vector<double> x(count + 1), y(count + 1);
+        for (std::size_t k = 0; k <= count; ++k) x[k] = random.normal(), y[k] = random.normal();
+        for (const NewtonKernels *kernels : {&newton_kernels(), &portable_newton_kernels()}) {
+            std::vector<double> sum = y;
+            kernels->add_multiple(0.3, x.data(), count, sum.data());
+            for (std::size_t k = 0; k < count; ++k) EXPECT_EQ(sum[k], y[k] + 0.3 * x[k]);
+            EXPECT_EQ(sum[count], y[count]);
+        }
+    }
+}
+
 TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
     for (const Storage storage : all_storages) {
         for (const double density : {0.05, 0.3, 1.0}) {

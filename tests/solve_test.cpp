@@ -487,6 +487,16 @@ TEST(Solve, AutoKnowsThatSquaresTakeNewtonOneStep) {
     EXPECT_EQ(chosen_for(2500, Logistic{}, 9), "spdc_fast");
 }
 
+// A column that outweighs the others makes rows alike.
+TEST(Solve, AutoLeavesRowsThatAreAlikeToConjugateGradients) {
+    for (const double offset : {0.0, 60.0}) {
+        TinyData data = tiny_data({.task = Task::regression, .rows = 2100, .columns = 2200, .density = 0.01});
+        for (auto &row : data.rows) row[0] += offset;
+        const Problem problem(as_dataset(std::move(data)), Squared{}, L2{1e-6});
+        EXPECT_EQ(solve(problem, Auto{}, pass_limit_of(1)).solver, offset > 0 ? "newton_cg" : "spdc_fast");
+    }
+}
+
 TEST(Solve, AutoNamesItsChoiceAndItsReason) {
     const Result chosen = solve(tiny_problem());
     EXPECT_NE(chosen.solver, "auto");

@@ -1,4 +1,5 @@
 // Picks a solver from the shape of the problem. A wrong choice costs time, never correctness: the certified gap decides.
+#include "kernels.h"
 #include "methods.h"
 #include "newton_cg.h"
 
@@ -7,14 +8,51 @@
 
 namespace spdc {
 
+namespace {
+
+/// |a_i|^2 on average, judged by some rows.
+double mean_squared_norm(const Problem &problem) {
+    constexpr std::int64_t most = 300'000; // entries
+    const std::int64_t step = std::max<std::int64_t>(1, problem.nonzeros() / most);
+    double sum = 0, count = 0;
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < matrix.rows(); i += step, ++count) sum += squared_norm(matrix.row(i));
+        },
+        problem.matrix());
+    return sum / std::max(1.0, count);
+}
+
+} // namespace
+
 /// 6 (1 + sqrt(kappa/n)/2)
-double passes_on_text(const Problem &problem, int threads) {
-    const std::span<const double> norms = problem.squared_row_norms(threads);
-    double mean = 0;
-    for (const double norm : norms) mean += norm / static_cast<double>(norms.size());
+double passes_on_text(const Problem &problem) {
+    const double mean = mean_squared_norm(problem);
     const double gamma = problem.loss().gamma() > 0 ? problem.loss().gamma() : 0.1;
     const double n = static_cast<double>(problem.rows());
     return 6 * (1 + 0.5 * std::sqrt(mean / (problem.strong_convexity() * n * gamma)));
+}
+
+double likeness(const Problem &problem, std::int64_t distance) {
+    constexpr std::int64_t most = 256;
+    const std::int64_t pairs = problem.rows() - distance, step = std::max<std::int64_t>(1, pairs / most);
+    double sum = 0, count = 0;
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < pairs; i += step, ++count) {
+                const auto a = matrix.row(i), b = matrix.row(i + distance);
+                double product = 0;
+                for (std::int64_t p = 0, q = 0; p < a.size() && q < b.size();) {
+                    const std::int64_t column = a.column(p), other = b.column(q);
+                    if (column == other) product += a.value(p) * b.value(q);
+                    p += column <= other ? 1 : 0;
+                    q += other <= column ? 1 : 0;
+                }
+                if (product != 0) sum += product * product / (squared_norm(a) * squared_norm(b));
+            }
+        },
+        problem.matrix());
+    return sum / std::max(1.0, count);
 }
 
 namespace {
@@ -62,8 +100,8 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
 
 /// Passes over the data that spdc_fast is likely to need to a gap of 1e-6: some times what text needs where the features are few. Where
 /// they are many, targets can be fitted, which is easy: labels from a quarter as many features as rows on, numbers from four times as many.
-double predicted_passes(const Problem &problem, int threads) {
-    const double text = passes_on_text(problem, threads);
+double predicted_passes(const Problem &problem) {
+    const double text = passes_on_text(problem);
     const auto n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.features());
     const double many = problem.loss().task() == Task::classification ? 0.25 * n : 4 * n;
     return d < many ? std::min(3 * text, 1e4) : std::min(text, 60.0);
@@ -75,9 +113,9 @@ bool prefers_newton(const Problem &problem, const SolveContext &context) {
     // that text needs where the targets are labels, and a multiple of that where they are numbers.
     const bool has_threads = context.threads >= 4 && !context.same_bits && problem.nonzeros() >= 1000000;
     const double worth = has_threads || problem.loss().task() == Task::regression ? 20 : 60;
-    if (!is_smooth(problem.loss()) && passes_on_text(problem, context.threads) < worth) return false;
+    if (!is_smooth(problem.loss()) && passes_on_text(problem) < worth) return false;
     return problem.dimension() <= 100 ||
-           newton_passes(problem, newton_iterations(problem.loss())) < predicted_passes(problem, context.threads);
+           newton_passes(problem, newton_iterations(problem.loss())) < predicted_passes(problem);
 }
 
 } // namespace
@@ -93,7 +131,7 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     Choice hybrid{Hybrid{},
                   "auto picked hybrid: an l2 penalty, the same for every feature, and so small that the logistic "
                   "loss's last digits are left to newton_cg"};
-    const Choice newton_cg{NewtonCg{}, "auto picked newton_cg: an l2 penalty, a smooth loss, columns of any unit"};
+    Choice newton_cg{NewtonCg{}, "auto picked newton_cg: an l2 penalty, a smooth loss, columns of any unit"};
     const Choice working_set{WorkingSet{}, "auto picked working_set: an l1 penalty leaves most weights at 0"};
     const Choice general{Spdc{}, "auto picked spdc: it takes every penalty, weighting and intercept"};
     const bool is_plain = std::holds_alternative<L2>(problem.regularizer().variant()); // neither l1 nor bounds
@@ -111,12 +149,16 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     const bool is_uniform = problem.penalty_factors().empty();
     if (may_copy && prefers_newton(problem, context)) return {newton, is_uniform ? fast : general};
     // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
-    const double text = is_uniform ? passes_on_text(problem, context.threads) : 0;
+    const double text = is_uniform ? passes_on_text(problem) : 0;
     if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * text, 100.0, 500.0);
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
+    // where rows are much alike a few directions are most of the matrix, which conjugate gradients soon deal with
+    const bool is_smooth_loss = is_smooth(problem.loss());
+    const bool prefers_cg = is_smooth_loss && text > 60 && likeness(problem, problem.rows() / 2) > 0.1;
     std::vector<Choice> choices;
-    if (is_uniform) choices.push_back(is_logistic && text > 60 ? hybrid : fast);
-    if (is_smooth(problem.loss())) choices.push_back(newton_cg);
+    if (is_uniform) choices.push_back(is_logistic && text > 60 && !prefers_cg ? hybrid : fast);
+    if (prefers_cg) newton_cg.patience = std::clamp(2 * text, 100.0, 5000.0); // its gap falls late
+    if (is_smooth_loss) choices.insert(prefers_cg ? choices.begin() : choices.end(), newton_cg);
     if (may_copy && newton_takes(problem, 5000)) choices.push_back(newton);
     if (!is_uniform) choices.push_back(general);
     return choices;

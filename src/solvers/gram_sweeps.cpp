@@ -1,5 +1,7 @@
 #include "gram_sweeps.h"
 
+#include "newton_kernels.h"
+
 #include <Eigen/Cholesky>
 #include <Eigen/Core>
 
@@ -56,6 +58,7 @@ SweepResult GramSweeps::sweep() noexcept {
     SweepResult result;
     const std::size_t count = list_.size();
     double *const q = q_.data();
+    const auto add_multiple = newton_kernels().add_multiple;
     std::int64_t moved = 0;
     for (std::size_t k = 0; k < count; ++k) {
         if (!moves_[k] || diagonal_[k] == 0) continue;
@@ -64,8 +67,7 @@ SweepResult GramSweeps::sweep() noexcept {
         const double move = after - x_[k];
         if (move == 0) continue;
         x_[k] = after;
-        const double *const row = gram_.data() + k * stride_;
-        for (std::size_t m = 0; m < count; ++m) q[m] += move * row[m];
+        add_multiple(move, gram_.data() + k * stride_, count, q);
         ++moved;
     }
     touched_ += moved * static_cast<std::int64_t>(count) / 8;

@@ -184,6 +184,12 @@ SPDC_INLINE double logistic(const double *z, const double *b, const double *omeg
     return sum_of<lanes>(sum);
 }
 
+template <int lanes> SPDC_INLINE void add_multiple(double factor, const double *x, std::size_t count, double *y) {
+    std::size_t k = 0;
+    for (; k + lanes <= count; k += lanes) at<lanes>(y + k) += factor * at<lanes>(x + k);
+    for (; k < count; ++k) y[k] += factor * x[k];
+}
+
 // One set of plain functions per instruction set.
 #define SPDC_NEWTON_KERNELS(suffix, lanes, attribute)                                                                  \
     attribute void predict_##suffix(const ColumnBlock &c, const double *x, double *z) { predict<lanes>(c, x, z); }     \
@@ -199,8 +205,11 @@ SPDC_INLINE double logistic(const double *z, const double *b, const double *omeg
                                        double *w, double *h) {                                                         \
         return logistic<lanes>(z, b, omega, count, w, h);                                                              \
     }                                                                                                                  \
-    constexpr NewtonKernels kernels_##suffix{predict_##suffix, combine_##suffix, gram_##suffix, tail_##suffix,         \
-                                             logistic_##suffix};
+    attribute void add_multiple_##suffix(double factor, const double *x, std::size_t count, double *y) {               \
+        add_multiple<lanes>(factor, x, count, y);                                                                      \
+    }                                                                                                                  \
+    constexpr NewtonKernels kernels_##suffix{predict_##suffix, combine_##suffix,  gram_##suffix,                       \
+                                             tail_##suffix,    logistic_##suffix, add_multiple_##suffix};
 
 SPDC_NEWTON_KERNELS(portable, 2, )
 #ifdef SPDC_AVX2

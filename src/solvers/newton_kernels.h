@@ -42,6 +42,8 @@ struct NewtonKernels {
                  const double *scaled, const HessianParts &to);
     /// w <- omega phi'(z), h <- omega phi''(z) for the logistic loss; returns the sum of omega phi. `count` is a multiple of 4.
     double (*logistic)(const double *z, const double *b, const double *omega, std::size_t count, double *w, double *h);
+    /// y += factor x
+    void (*add_multiple)(double factor, const double *x, std::size_t count, double *y);
 };
 
 /// The kernels for this processor.

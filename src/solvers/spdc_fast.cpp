@@ -45,6 +45,14 @@ struct alignas(32) RowState {
     double b, y, norm2; // norm2: of sqrt(omega) a, see spdc.cpp
 };
 
+/// Memory likes blocks of rows that follow one another, visited in random order: two thirds of the time of single rows on rcv1 and
+/// covtype. But rows that are always visited together count as one where they are much alike: they do one another's work.
+/// Squared loss on covtype needs 29 passes with single rows, 53 with blocks of 4, 86 with blocks of 8, and 32 where the rows of four
+/// blocks of 8 take turns. So rows of text come in blocks, others take turns, and those that stay in a near cache go singly.
+struct VisitingOrder {
+    std::size_t rows = 1, streams = 1; // of a block, and blocks whose rows take turns
+};
+
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
 /// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted. Values: pointers,
 /// or Same.
@@ -52,14 +60,8 @@ template <class Values> struct RandomRows {
     std::size_t count;           // of rows
     std::vector<RowState> state; // one more than rows
     const std::int32_t *columns = nullptr;
-    /// Rows visited one after another, which the memory likes: two thirds of the time of single rows on rcv1 and covtype. The larger
-    /// the block, the less random the order, which counts where features are few: squared loss on cadata needs 107 passes with
-    /// single rows, 254 with blocks of 4. So rows that stay in a near cache go singly.
-    std::size_t block() const noexcept {
-        const std::int64_t bytes =
-            state.back().begin * static_cast<std::int64_t>(sizeof *columns + (is_same ? 0 : sizeof(Value)));
-        return bytes < 1 << 20 ? 1 : (bytes < 1 << 22 ? 2 : 4);
-    }
+    /// How to visit them.
+    VisitingOrder order(const Problem &problem) const;
 
     RandomRows(const Problem &problem, bool may_copy, Random &random);
     bool is_copy() const { return !order_.empty(); }
@@ -149,6 +151,16 @@ template <class Values> template <class Matrix> void RandomRows<Values>::copy(co
     values_ = own_values_.data();
 }
 
+template <class Values> VisitingOrder RandomRows<Values>::order(const Problem &problem) const {
+    const std::int64_t bytes =
+        state.back().begin * static_cast<std::int64_t>(sizeof *columns + (is_same ? 0 : sizeof(Value)));
+    const std::size_t most = std::max<std::size_t>(1, count / 1024); // or the order of the blocks is hardly random
+    if (bytes < 1 << 20 || most == 1) return {1, 1};
+    const double alike = likeness(problem, is_copy() ? problem.rows() / 2 : 1);
+    if (alike < 0.02) return {std::min<std::size_t>(16, most), 1};
+    return {std::min<std::size_t>(bytes < 1 << 22 ? 4 : 8, most), 4};
+}
+
 template <class L, class Values> class FastMethod final : public Method {
   public:
     FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking, bool is_sdca,
@@ -166,11 +178,13 @@ template <class L, class Values> class FastMethod final : public Method {
   private:
     void set_steps();
     void start_sweep();
+    void list_visits();
     void end_sweep();
     void activate_all();
     template <bool is_sdca> void visit(std::size_t from, std::size_t to) noexcept;
     void watch(std::size_t i, double s, double y, double b, double delta) noexcept;
     void rebase() noexcept;
+    std::size_t live() const noexcept { return shrinks_ ? active_.size() : rows_.count; }
     double omega_row(std::size_t i) const noexcept { return omega_row_.empty() ? 1.0 : omega_row_[i]; }
     double quadratic_gap() const noexcept;
 
@@ -193,7 +207,10 @@ template <class L, class Values> class FastMethod final : public Method {
     std::optional<OmegaRule> rule_;
     std::vector<OmegaChange> omega_changes_;
     Shrinking shrink_;
-    std::vector<std::int32_t> active_, visiting_; // active rows in order; blocks of them in this sweep's order
+    VisitingOrder order_;
+    std::vector<std::uint32_t> blocks_; // in this sweep's order
+    std::size_t next_block_ = 0, shift_ = 0;
+    std::vector<std::int32_t> active_, visiting_; // active rows in order, where not all are, and the next ones to visit
     std::vector<std::uint8_t> dropped_;
     std::size_t next_ = 0;
     std::size_t sample_ = 8; // every so many visits one is looked at for the gap, a power of two
@@ -206,17 +223,17 @@ FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::op
                                   bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem, context.copy, random_), dual_(at(n_)), dropped_(at(n_)) {
-    const std::span<const double> norms = problem.squared_row_norms();
+      rows_(problem, context.copy, random_), dual_(at(n_)), dropped_(shrinks_ ? at(n_) : 0) {
+    std::vector<double> norm2 = problem.squared_row_norms(context.threads);
     free_intercept_ = problem.intercept() == Intercept::free;
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
-    std::vector<double> norm2(rows_.count);
     for (std::size_t p = 0; p < rows_.count; ++p) {
         const std::size_t i = rows_.row_at(p);
         if (!omega_row_.empty()) omega_row_[p] = problem_.importance()[i];
         rows_.state[p].b = problem_.targets()[i];
-        norm2[p] = rows_.state[p].norm2 = omega_row(p) * norms[i];
+        rows_.state[p].norm2 = omega_row(p) * norm2[i];
     }
+    for (std::size_t p = 0; p < rows_.count; ++p) norm2[p] = rows_.state[p].norm2;
     R_ = median_norm(std::move(norm2));
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
@@ -232,6 +249,7 @@ FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::op
     rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega);
     is_sdca_ ? x_.resize(at(d_)) : zu_.resize(at(d_));
     sample_ = std::clamp<std::size_t>(std::bit_floor(rows_.count / 1024), 8, 64);
+    order_ = rows_.order(problem);
     activate_all();
     set_steps();
     start_sweep();
@@ -256,7 +274,7 @@ void FastMethod<L, Values>::start(std::span<const double> x, std::span<const dou
 
 template <class L, class Values> void FastMethod<L, Values>::set_steps() {
     const FastSteps steps = fast_steps(rule_->omega(), rule_->product(loss_.gamma()), gamma_, R_, lambda_,
-                                       static_cast<double>(n_), std::max(1.0, static_cast<double>(active_.size())));
+                                       static_cast<double>(n_), std::max(1.0, static_cast<double>(live())));
     tau_ = steps.tau;
     rho_ = steps.rho;
     extrapolate_ = steps.extrapolate;
@@ -264,27 +282,37 @@ template <class L, class Values> void FastMethod<L, Values>::set_steps() {
 }
 
 template <class L, class Values> void FastMethod<L, Values>::start_sweep() {
-    // Inside a block rows keep their order, which the memory likes; where blocks begin changes from sweep to sweep.
-    const std::size_t block = rows_.block();
-    const std::size_t shift = at(random_.below(static_cast<std::int64_t>(block)));
-    std::vector<std::size_t> block_order((active_.size() + shift + block - 1) / block);
-    std::iota(block_order.begin(), block_order.end(), 0);
-    random_.shuffle(block_order);
-    visiting_.clear();
-    visiting_.reserve(active_.size());
-    for (const std::size_t k : block_order) {
-        const std::size_t begin = std::max(k * block, shift) - shift;
-        const std::size_t end = std::min((k + 1) * block - shift, active_.size());
-        visiting_.insert(visiting_.end(), active_.begin() + static_cast<std::ptrdiff_t>(begin),
-                         active_.begin() + static_cast<std::ptrdiff_t>(end));
-    }
-    next_ = 0;
+    const std::size_t rows = order_.rows;
+    shift_ = at(random_.below(static_cast<std::int64_t>(rows))); // where blocks begin changes from sweep to sweep
+    blocks_.resize((live() + shift_ + rows - 1) / rows);
+    std::iota(blocks_.begin(), blocks_.end(), 0);
+    random_.shuffle(blocks_);
+    next_block_ = 0;
     moved_ = young_ = 0;
     shrink_.start_sweep();
+    list_visits();
+}
+
+/// The next rows of the sweep, some thousands.
+template <class L, class Values> void FastMethod<L, Values>::list_visits() {
+    constexpr std::size_t most = 8192;
+    const auto [rows, streams] = order_;
+    visiting_.clear();
+    next_ = 0;
+    while (visiting_.size() < most && next_block_ < blocks_.size()) {
+        const std::size_t last = std::min(next_block_ + streams, blocks_.size());
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (std::size_t k = next_block_; k < last; ++k) {
+                const std::size_t place = blocks_[k] * rows + row - shift_; // before the first row: a huge number
+                if (place < live()) visiting_.push_back(shrinks_ ? active_[place] : static_cast<std::int32_t>(place));
+            }
+        }
+        next_block_ = last;
+    }
 }
 
 template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
-    const bool was_full = static_cast<std::int64_t>(active_.size()) == n_;
+    const bool was_full = live() == rows_.count;
     // the rows were looked at as they were visited, on average half a sweep ago: their gap has gone on falling since
     const double gap = young_ / static_cast<double>(n_) + quadratic_gap();
     estimated_gap_ = gap * std::sqrt(std::clamp(gap / last_gap_, 0.01, 1.0));
@@ -292,8 +320,8 @@ template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
     bool change = rule_->next(moved_);
     if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
+        const double passes = static_cast<double>(active_.size()) / static_cast<double>(n_);
         std::erase_if(active_, [&](std::int32_t i) { return dropped_[at(i)] != 0; });
-        const double passes = static_cast<double>(visiting_.size()) / static_cast<double>(n_);
         if (shrink_.end_sweep(was_full, passes) || active_.empty()) activate_all();
         change = true;
     }
@@ -301,6 +329,7 @@ template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
 }
 
 template <class L, class Values> void FastMethod<L, Values>::activate_all() {
+    if (!shrinks_) return;
     active_.resize(at(n_));
     std::iota(active_.begin(), active_.end(), 0);
     std::fill(dropped_.begin(), dropped_.end(), 0);
@@ -311,14 +340,14 @@ template <bool is_sdca>
 void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
     ZU *const zu = zu_.data();
     double *const x = x_.data();
-    const double inverse_n = 1 / static_cast<double>(n_);
+    const double inverse_n = 1 / static_cast<double>(n_), x_of_move = -inverse_n / lambda_;
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
     for (std::size_t k = from; k < to; ++k) {
-        if (k + 12 < visiting_.size()) { // the row's numbers, then its entries
-            const std::size_t later = at(visiting_[k + 12]);
+        if (k + 24 < visiting_.size()) { // the row's numbers, then its entries
+            const std::size_t later = at(visiting_[k + 24]);
             __builtin_prefetch(&rows_.state[later], 1);
             dual_.prefetch(later);
-            rows_.prefetch(at(visiting_[k + 6]));
+            rows_.prefetch(at(visiting_[k + 12]));
         }
         const auto i = at(visiting_[k]);
         const std::int32_t *const columns = rows_.columns_of(i);
@@ -343,6 +372,9 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
         }
         alpha *= rho_;
         beta = rho_ * (beta - tau_);
+        // alpha z + beta u must grow by -rho tau (extrapolated delta) a, of which beta u already has its part; divided before
+        // delta is known, because the next row waits for what follows
+        const double z_of_move = is_sdca ? 0 : -(rho_ * tau_ * extrapolate_ + beta * inverse_n) / alpha;
         const double move = omega_row(i) * delta, to_u = move * inverse_n;
         if (column_ != 0) {
             u0_ += to_u * column_;
@@ -352,12 +384,10 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
         row.y = next;
         moved += delta * delta * norm2;
         if constexpr (is_sdca) {
-            const double to_x = -to_u / lambda_;
+            const double to_x = move * x_of_move;
             for (std::int64_t q = 0; q < count; ++q) x[columns[q]] += to_x * static_cast<double>(values[q]);
         } else {
-            // alpha z + beta u must grow by -rho tau (extrapolated delta) a, of which beta u already has its part
-            const double to_z = -move / alpha * (rho_ * tau_ * extrapolate_ + beta * inverse_n);
-            add(ZU{to_z, to_u}, columns, values, count, zu);
+            add(ZU{move * z_of_move, to_u}, columns, values, count, zu);
         }
     }
     if constexpr (!is_sdca) alpha_ = alpha, beta_ = beta;
@@ -398,6 +428,8 @@ template <class L, class Values> void FastMethod<L, Values>::advance(double pass
         left -= static_cast<std::int64_t>(count);
         if (alpha_ < 1e-9) rebase();
         if (next_ < visiting_.size()) continue;
+        list_visits();
+        if (!visiting_.empty()) continue;
         end_sweep();
         start_sweep();
     }
@@ -418,7 +450,7 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
     const auto make = [&]<class Values>(Values) -> std::unique_ptr<Method> {
         return std::make_unique<FastMethod<L, Values>>(problem, loss, omega, shrinking, is_sdca, context);
     };
-    if (!problem.row_values().empty()) return make(Same{});
+    if (!problem.row_values(context.threads).empty()) return make(Same{});
     const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
                           std::holds_alternative<DenseMatrix<float>>(problem.matrix());
     return is_float ? make(static_cast<const float *>(nullptr)) : make(static_cast<const double *>(nullptr));
