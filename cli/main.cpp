@@ -194,6 +194,7 @@ int train(const Arguments &arguments) {
     const Stopwatch loading;
     Dataset data = read(train.data, train.read);
     ProblemOptions options = train.problem;
+    options.threads = train.threads;
     options.penalty_factors = read_weights_and_factors(train.weights, train.penalty_factors, data.features(), data);
     const double seconds_loading = loading.seconds();
 
@@ -267,6 +268,7 @@ int compare(const Arguments &arguments) {
     if (!compare.trace.empty()) make_folder(compare.trace);
     Dataset data = read(compare.data, compare.read);
     ProblemOptions options = compare.problem;
+    options.threads = compare.threads;
     options.penalty_factors = read_weights_and_factors(compare.weights, compare.penalty_factors, data.features(), data);
     with_file([&] { check(data.matrix); });
     stop_on_signals();

@@ -162,20 +162,16 @@ double feasible_scale(const Interval &domain, double w, double limit) {
     return limit;
 }
 
-bool is_zero(std::span<const double> v) {
-    return std::all_of(v.begin(), v.end(), [](double e) { return e == 0; });
-}
-
 /// Room for so many numbers. Whoever writes to new memory first waits until the system has cleared it: all threads do, each a part.
 void make_room(std::vector<double> &numbers, std::size_t count, Team &team) {
     if (numbers.size() >= count) return;
     reserve_huge_pages(numbers, count);
-    if (team.size() == 1) return;
-    constexpr std::size_t part = huge_page / sizeof(double);
-    team.for_each(static_cast<std::int64_t>((count + part - 1) / part), static_cast<double>(count),
-                  [&](std::int64_t k) {
-                      touch_pages(numbers.data() + at(k) * part, std::min(part, count - at(k) * part) * sizeof(double));
-                  });
+    const auto room = std::as_writable_bytes(std::span(numbers.data(), count));
+    touch_pages(team, std::array{room});
+}
+
+void resize(Vector &numbers, std::size_t count, Team &team) {
+    if (numbers.size() != count) make_numbers(team, numbers, count);
 }
 
 /// Whether to try something that may help: after k failures in a row only at every 2^k-th chance.
@@ -195,7 +191,8 @@ class Luck {
 
 class Certifier::Points {
   public:
-    Points(const Problem &problem, int threads) : problem_(problem), team_(threads), zeros_(at(problem.dimension())) {}
+    Points(const Problem &problem, LentTeam threads)
+        : problem_(problem), threads_(std::move(threads)), team_(threads_), zeros_(at(problem.dimension())) {}
 
     void offer(Pair &&pair, double good_enough);
     Pair room();
@@ -230,7 +227,8 @@ class Certifier::Points {
     double dual_value(double scale);
 
     const Problem &problem_;
-    mutable Team team_;
+    LentTeam threads_;
+    Team &team_;
     const Zeros zeros_;
     std::vector<double> x_, y_; // the best
     Vector z_, u_;
@@ -244,7 +242,7 @@ class Certifier::Points {
 void Certifier::Points::offer(Pair &&pair, double good_enough) {
     new_x_ = std::move(pair.x);
     new_y_ = std::move(pair.y);
-    new_z_.resize(at(problem_.rows()));
+    resize(new_z_, at(problem_.rows()), team_);
     predict(problem_, new_x_, new_z_, team_);
     if (problem_.intercept() == Intercept::free) take_intercept();
     make_feasible();
@@ -274,7 +272,7 @@ bool Certifier::Points::settle(bool new_primal, bool new_dual) {
     const bool primal_wins = new_primal && (first || values.primal < best_.primal);
     const bool dual_wins = new_dual && (first || values.dual > best_.dual);
     if (primal_wins) {
-        if (!(first && is_zero(new_x_))) std::swap(x_, new_x_);
+        if (!(first && are_zero(new_x_, team_))) std::swap(x_, new_x_);
         std::swap(z_, new_z_);
     }
     if (dual_wins) {
@@ -351,7 +349,7 @@ bool Certifier::Points::try_implied_primal() {
     const auto penalty = sum_of_coordinates<1>(
         problem_, team_, [&](std::size_t j, const auto &g, auto &terms) { terms[0] += g.value(new_x_[j]); });
     if (problem_.loss().task() != Task::counts && penalty[0] >= best_.primal) return false;
-    new_z_.resize(z_.size());
+    resize(new_z_, z_.size(), team_);
     predict(problem_, new_x_, new_z_, team_);
     if (problem_.intercept() == Intercept::free) take_intercept();
     return settle(true, false);
@@ -373,8 +371,8 @@ void Certifier::Points::make_feasible() {
     each_row(problem_, team_,
              [&](std::size_t i, const auto &loss, double b, double) { new_y_[i] = loss.domain(b).clip(new_y_[i]); });
     balance_dual(problem_, new_y_, team_);
-    if (!(new_u_.empty() && is_zero(new_y_))) {
-        new_u_.resize(at(problem_.dimension()));
+    if (!(new_u_.empty() && are_zero(new_y_, team_))) {
+        resize(new_u_, at(problem_.dimension()), team_);
         combine(problem_, new_y_, new_u_, team_);
     }
     if (problem_.is_strongly_convex()) return; // u may be anything
@@ -483,7 +481,10 @@ Certifier::Pair Certifier::Points::take() {
     return {std::move(x_), std::move(y_)};
 }
 
-Certifier::Certifier(const Problem &problem, int threads) : points_(std::make_unique<Points>(problem, threads)) {}
+Certifier::Certifier(const Problem &problem, int threads)
+    : points_(std::make_unique<Points>(problem, LentTeam(nullptr, threads))) {}
+Certifier::Certifier(const Problem &problem, Team &team)
+    : points_(std::make_unique<Points>(problem, LentTeam(&team, team.size()))) {}
 Certifier::~Certifier() = default;
 
 const Certificate &Certifier::offer(std::span<const double> x, std::span<const double> y, double good_enough) {

@@ -1,10 +1,12 @@
 #include "spdc/dataset.h"
 
+#include "parallel.h"
 #include "spdc/error.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 
@@ -20,7 +22,28 @@ void check_size(const std::string &name, const char *what, std::size_t given, st
     }
 }
 
-void check_targets(const Dataset &data, const std::string &name) {
+bool are_finite(const std::vector<double> &values, Team &team) {
+    struct
+        Nothing { // sums of v - v, which is 0, or NaN where v is not finite: eight, so that they do not wait for one another
+        std::array<double, 8> sums{};
+        void add(const Nothing &other) {
+            for (std::size_t lane = 0; lane < sums.size(); ++lane) sums[lane] += other.sums[lane];
+        }
+    };
+    const Nothing nothing = sum_chunks<Nothing>(
+        team, values.size(), static_cast<double>(values.size()), [&](std::size_t begin, std::size_t end, Nothing &own) {
+            for (; begin % own.sums.size() == 0 && begin + own.sums.size() <= end; begin += own.sums.size()) {
+                for (std::size_t lane = 0; lane < own.sums.size(); ++lane) {
+                    own.sums[lane] += values[begin + lane] - values[begin + lane];
+                }
+            }
+            for (; begin < end; ++begin) own.sums[0] += values[begin] - values[begin];
+        });
+    return std::all_of(nothing.sums.begin(), nothing.sums.end(), [](double v) { return v == 0; });
+}
+
+void check_targets(const Dataset &data, const std::string &name, Team &team) {
+    if (data.label_names.empty() && are_finite(data.targets, team)) return;
     const auto labels = static_cast<double>(data.label_names.size());
     for (std::size_t i = 0; i < data.targets.size(); ++i) {
         const double target = data.targets[i];
@@ -66,8 +89,13 @@ void check_order(const Dataset &data, const std::string &name) {
 } // namespace
 
 void check(const Dataset &data, const std::string &name) {
+    Team alone(1);
+    check(data, name, alone);
+}
+
+void check(const Dataset &data, const std::string &name, Team &team) {
     check(data.matrix);
-    check_sides(data, name);
+    check_sides(data, name, team);
 }
 
 std::vector<double> in_user_order(const Dataset &data, std::vector<double> values, std::int64_t columns) {
@@ -107,6 +135,11 @@ Dataset in_user_order(const Dataset &data) {
 }
 
 void check_sides(const Dataset &data, const std::string &name) {
+    Team alone(1);
+    check_sides(data, name, alone);
+}
+
+void check_sides(const Dataset &data, const std::string &name, Team &team) {
     if (data.rows() == 0) {
         fail(ErrorKind::invalid_argument, fmt::format("{}: no rows, expected at least one", name));
     }
@@ -124,7 +157,7 @@ void check_sides(const Dataset &data, const std::string &name) {
         check_size(name, "places in the row order", data.row_order.size(), data.rows(), "rows");
         check_order(data, name);
     }
-    check_targets(data, name);
+    check_targets(data, name, team);
     check_weights(data, name);
 }
 

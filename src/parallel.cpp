@@ -1,5 +1,7 @@
 #include "parallel.h"
 
+#include "huge_pages.h"
+
 #include <exception>
 #include <mutex>
 
@@ -46,8 +48,8 @@ template <class Ready> void sleep_until(const std::atomic<int> &number, int pati
 } // namespace
 
 int patience(int threads) noexcept {
-    const bool has_spare_cores = threads < static_cast<int>(std::thread::hardware_concurrency());
-    return has_spare_cores ? 5000 : 500; // some 200 or 20 microseconds
+    const bool has_cores = threads <= static_cast<int>(std::thread::hardware_concurrency());
+    return has_cores ? 5000 : 500; // some 200 or 20 microseconds
 }
 
 void SpinBarrier::wait() noexcept {
@@ -61,15 +63,22 @@ void SpinBarrier::wait() noexcept {
 }
 
 void FlagBarrier::wait(int thread) noexcept {
-    if (flags_.size() == 1) return;
+    arrive(thread);
+    for (int other = 0; other < static_cast<int>(flags_.size()); ++other) await(thread, other);
+}
+
+void FlagBarrier::arrive(int thread) noexcept {
     std::atomic<int> &mine = flags_[static_cast<std::size_t>(thread)].round;
     const auto round = static_cast<unsigned>(mine.load(std::memory_order_relaxed)) + 1;
     mine.store(static_cast<int>(round)); // sequentially consistent: notifying looks for sleepers after the store
-    mine.notify_all();
-    for (const Flag &flag : flags_) {
-        sleep_until(flag.round, patience_,
-                    [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
-    }
+    if (flags_.size() > 1) mine.notify_all();
+}
+
+void FlagBarrier::await(int thread, int other) const noexcept {
+    const auto round =
+        static_cast<unsigned>(flags_[static_cast<std::size_t>(thread)].round.load(std::memory_order_relaxed));
+    sleep_until(flags_[static_cast<std::size_t>(other)].round, patience_,
+                [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
 }
 
 Team::~Team() {
@@ -151,6 +160,24 @@ int Team::for_each(std::int64_t count, double work, const std::function<void(std
     }
     for (std::int64_t chunk = 0; chunk < count; ++chunk) body(chunk);
     return 1;
+}
+
+void touch_pages(Team &team, std::span<const std::span<std::byte>> memory) {
+    if (team.size() == 1) return;
+    std::vector<std::span<std::byte>> pages;
+    double bytes = 0;
+    for (std::span<std::byte> rest : memory) {
+        bytes += static_cast<double>(rest.size());
+        while (!rest.empty()) {
+            const std::size_t to_end = huge_page - reinterpret_cast<std::uintptr_t>(rest.data()) % huge_page;
+            pages.push_back(rest.first(std::min(to_end, rest.size())));
+            rest = rest.subspan(pages.back().size());
+        }
+    }
+    team.for_each(static_cast<std::int64_t>(pages.size()), bytes / sizeof(double), [&](std::int64_t k) {
+        const std::span<std::byte> page = pages[static_cast<std::size_t>(k)];
+        touch_pages(page.data(), page.size());
+    });
 }
 
 void run_team(int count, const std::function<void(int)> &body) {

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <span>
 #include <thread>
 #include <vector>
 
@@ -34,6 +37,9 @@ class FlagBarrier {
   public:
     explicit FlagBarrier(int count) : flags_(static_cast<std::size_t>(count)), patience_(patience(count)) {}
     void wait(int thread) noexcept;
+    /// The same in steps: says that this thread is there, and waits for one other.
+    void arrive(int thread) noexcept;
+    void await(int thread, int other) const noexcept;
 
   private:
     struct alignas(128) Flag {
@@ -75,14 +81,56 @@ class Team {
     std::vector<std::thread> others_;
 };
 
+/// A team of so many threads: one that is lent, where it has as many, or one of its own.
+class LentTeam {
+  public:
+    LentTeam(Team *lent, int count) {
+        if (!lent || lent->size() != count) own_ = std::make_unique<Team>(count);
+        team_ = own_ ? own_.get() : lent;
+    }
+    operator Team &() const noexcept { return *team_; } // NOLINT: is one
+    Team *operator->() const noexcept { return team_; }
+
+  private:
+    std::unique_ptr<Team> own_;
+    Team *team_;
+};
+
+/// Has the system clear new memory now, if it can, each large page by one thread: threads that write to the same new page at a time would
+/// each clear it. Without others the first write does.
+void touch_pages(Team &team, std::span<const std::span<std::byte>> memory);
+
+template <class Vector> std::span<std::byte> memory_of(Vector &numbers) {
+    return std::as_writable_bytes(std::span(numbers.data(), numbers.size()));
+}
+
+/// So many new numbers, for the threads to fill.
+template <class Vector> void make_numbers(Team &team, Vector &numbers, std::size_t count) {
+    numbers.resize(count);
+    touch_pages(team, std::array{memory_of(numbers)});
+}
+
 /// All zero. The parts are of one length, which parts with as many entries of a matrix are not.
 template <class Number> void fill_zeros(Team &team, Number *numbers, std::size_t count) {
-    constexpr std::size_t chunk = std::size_t{1} << 18; // a large page of doubles
+    constexpr std::size_t chunk = std::size_t{1} << 16;
     team.for_each(static_cast<std::int64_t>((count + chunk - 1) / chunk), static_cast<double>(count),
                   [&](std::int64_t k) {
                       const std::size_t begin = static_cast<std::size_t>(k) * chunk;
                       std::fill(numbers + begin, numbers + std::min(begin + chunk, count), Number{});
                   });
+}
+
+inline bool are_zero(std::span<const double> numbers, Team &team) {
+    constexpr std::size_t chunk = 4096;
+    std::atomic<bool> all = true;
+    team.for_each(static_cast<std::int64_t>((numbers.size() + chunk - 1) / chunk), static_cast<double>(numbers.size()),
+                  [&](std::int64_t k) {
+                      if (!all.load(std::memory_order_relaxed)) return;
+                      const auto rest = numbers.subspan(static_cast<std::size_t>(k) * chunk);
+                      const auto own = rest.first(std::min(chunk, rest.size()));
+                      if (std::any_of(own.begin(), own.end(), [](double v) { return v != 0; })) all = false;
+                  });
+    return all;
 }
 
 /// Adds up body(begin, end, sums) over chunks of [0, count) in their order: the same bits for any number of threads.

@@ -1,6 +1,7 @@
 #include "presolve.h"
 
 #include "huge_pages.h"
+#include "parallel.h"
 #include "solvers/methods.h"
 #include "sum.h"
 
@@ -102,12 +103,14 @@ constexpr double sampled_share = 1.0 / 16;
 struct Sample {
     static bool has(std::int64_t i) { return ((i >> 4) & 15) == 5; }
     static std::int64_t slot(std::int64_t i) { return ((i >> 8) << 4) | (i & 15); } // without holes
+    static std::int64_t item(std::int64_t slot) { return ((slot >> 4) << 8) | (5 << 4) | (slot & 15); }
     static std::int64_t slots(std::int64_t count) { return ((count >> 8) + 1) << 4; }
 };
 
 struct Everything {
     static bool has(std::int64_t) { return true; }
     static std::int64_t slot(std::int64_t i) { return i; }
+    static std::int64_t item(std::int64_t slot) { return slot; }
     static std::int64_t slots(std::int64_t count) { return count; }
 };
 
@@ -124,19 +127,32 @@ struct Rows {
     std::vector<std::int32_t> first, of; // first row of a group; group of a row
 };
 
-/// Of the first `count` rows.
+/// Of the first `count` rows. A chunk of hashes at a time is computed by all threads.
 template <class Part, class Matrix, class Key>
-Rows group_rows(const Matrix &matrix, const Key &target, std::int64_t count) {
+Rows group_rows(const Matrix &matrix, const Key &target, std::int64_t count, Team &team) {
+    constexpr std::int64_t piece = 256, chunk = 128 * piece;
+    const std::int64_t slots = Part::slots(count);
+    const double work = 8 * static_cast<double>(matrix.nonzeros()) / static_cast<double>(matrix.rows()); // far apart
+    std::vector<std::uint64_t> hashes(at(std::min(slots, chunk)));
     Rows rows;
-    Groups groups(at(Part::slots(count)));
-    rows.of.reserve(at(Part::slots(count)));
-    for (std::int64_t i = 0; i < count; ++i) {
-        if (!Part::has(i)) continue;
-        const auto row = matrix.row(i);
-        const double b = target(i);
-        rows.of.push_back(groups.place(static_cast<std::int32_t>(i), row_hash(row, b), [&](std::int32_t first) {
-            return target(first) == b && are_equal(matrix.row(first), row);
-        }));
+    Groups groups(at(slots));
+    rows.of.reserve(at(slots));
+    for (std::int64_t first_slot = 0; first_slot < slots; first_slot += chunk) {
+        const std::int64_t end = std::min(first_slot + chunk, slots);
+        team.for_each((end - first_slot + piece - 1) / piece, work * static_cast<double>(end - first_slot),
+                      [&](std::int64_t k) {
+                          const std::int64_t begin = first_slot + k * piece;
+                          for (std::int64_t slot = begin; slot < std::min(begin + piece, end); ++slot) {
+                              const std::int64_t i = Part::item(slot);
+                              if (i < count) hashes[at(slot - first_slot)] = row_hash(matrix.row(i), target(i));
+                          }
+                      });
+        for (std::int64_t slot = first_slot; slot < end && Part::item(slot) < count; ++slot) {
+            const auto i = static_cast<std::int32_t>(Part::item(slot));
+            rows.of.push_back(groups.place(i, hashes[at(slot - first_slot)], [&](std::int32_t first) {
+                return target(first) == target(i) && are_equal(matrix.row(first), matrix.row(i));
+            }));
+        }
     }
     rows.first = groups.take_firsts();
     return rows;
@@ -328,7 +344,7 @@ bool fits(const Matrix &matrix, std::int64_t entries, std::int64_t rows, std::in
 }
 
 /// The groups of equal rows; none when they would not pay.
-template <class Matrix> Rows find_rows(const Problem &problem, const Matrix &matrix, bool must_pay) {
+template <class Matrix> Rows find_rows(const Problem &problem, const Matrix &matrix, bool must_pay, Team &team) {
     const std::int64_t n = matrix.rows();
     const auto target = [&](std::int64_t i) {
         return !problem.has_intercept() && is_empty(matrix.row(i)) ? 0.0 : problem.raw_targets()[at(i)];
@@ -336,12 +352,12 @@ template <class Matrix> Rows find_rows(const Problem &problem, const Matrix &mat
     if (must_pay) {
         if (n <= 20 * matrix.cols()) return {};
         // as many twins as it takes would show in the first quarter of the sample, too
-        const Rows quarter = group_rows<Sample>(matrix, target, n / 4);
+        const Rows quarter = group_rows<Sample>(matrix, target, n / 4, team);
         if (quarter.of.size() >= 2000 && quarter.first.size() == quarter.of.size()) return {};
-        const Rows sample = group_rows<Sample>(matrix, target, n);
+        const Rows sample = group_rows<Sample>(matrix, target, n, team);
         if (!is_promising(sample.of.size(), sample.first.size())) return {};
     }
-    Rows rows = group_rows<Everything>(matrix, target, n);
+    Rows rows = group_rows<Everything>(matrix, target, n, team);
     const auto left = static_cast<std::int64_t>(rows.first.size());
     if (left == n) return {};
     if (!must_pay) return rows;
@@ -453,16 +469,16 @@ void parse(const std::string &name, Presolve &presolve) {
     fail_unknown("presolve", name, {"auto", "on", "off"});
 }
 
-Presolved::Presolved(const Problem &problem, Presolve when, int threads) : original_(problem), threads_(threads) {
+Presolved::Presolved(const Problem &problem, Presolve when, Team &team) : original_(problem) {
     if (when == Presolve::off || std::max(problem.rows(), problem.features()) > most_items) return;
-    std::visit([&](const auto &matrix) { reduce(matrix, when == Presolve::automatic); }, problem.matrix());
+    std::visit([&](const auto &matrix) { reduce(matrix, when == Presolve::automatic, team); }, problem.matrix());
 }
 
-template <class Matrix> void Presolved::reduce(const Matrix &matrix, bool must_pay) {
-    const Rows rows = find_rows(original_, matrix, must_pay);
+template <class Matrix> void Presolved::reduce(const Matrix &matrix, bool must_pay, Team &team) {
+    const Rows rows = find_rows(original_, matrix, must_pay, team);
     first_row_ = rows.first;
     row_of_ = rows.of;
-    const bool fewer_rows = !row_of_.empty(), maybe_columns = !must_pay || columns_may_pay(original_, threads_);
+    const bool fewer_rows = !row_of_.empty(), maybe_columns = !must_pay || columns_may_pay(original_, team.size());
     if (!fewer_rows && !maybe_columns) return;
     if (!fewer_rows) {
         first_row_.resize(at(matrix.rows()));

@@ -24,7 +24,7 @@ namespace spdc {
 class Presolved {
   public:
     /// `problem` must outlive it. automatic: only what is likely to save more time than it takes.
-    Presolved(const Problem &problem, Presolve when, int threads = 1);
+    Presolved(const Problem &problem, Presolve when, Team &team);
 
     /// The reduced problem, or the original one when there was nothing to gain.
     const Problem &problem() const noexcept { return reduced_ ? *reduced_ : original_; }
@@ -44,10 +44,9 @@ class Presolved {
     std::vector<double> restrict_columns(std::span<const double> x) const;
 
   private:
-    template <class Matrix> void reduce(const Matrix &matrix, bool must_pay);
+    template <class Matrix> void reduce(const Matrix &matrix, bool must_pay, Team &team);
 
     const Problem &original_;
-    int threads_;
     std::optional<Problem> reduced_;
     std::vector<std::int32_t> first_row_; // of each row of the reduced problem
     std::vector<std::int32_t> row_of_; // original row -> row of the reduced problem; empty: the rows are as they were

@@ -33,26 +33,38 @@ bool are_among(const double *values, double a, double b) {
     return (others[0] | others[1]) == 0;
 }
 
-/// The different values in ascending order. As a rule they are few, and most often two: a hundredth of the time of sorting all.
-std::vector<double> distinct(std::span<const double> values) {
+/// Different values in ascending order, most_labels + 1 at most.
+struct Labels {
     std::vector<double> found;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        while (!found.empty() && i % block == 0 && i + block < values.size() &&
-               are_among(&values[i], found.front(), found.back())) {
-            i += block;
-        }
-        const double value = values[i];
+    void add(double value) {
         const auto place = std::lower_bound(found.begin(), found.end(), value);
-        if (place != found.end() && *place == value) continue;
-        if (static_cast<std::int64_t>(found.size()) > most_labels) {
-            found.assign(values.begin(), values.end());
-            std::sort(found.begin(), found.end());
-            found.erase(std::unique(found.begin(), found.end()), found.end());
-            return found;
-        }
-        found.insert(place, value);
+        if ((place == found.end() || *place != value) && !are_too_many()) found.insert(place, value);
     }
-    return found;
+    void add(const Labels &other) {
+        for (const double value : other.found) add(value);
+    }
+    bool are_too_many() const { return static_cast<std::int64_t>(found.size()) > most_labels; }
+};
+
+/// The different values in ascending order. As a rule they are few, and most often two: a hundredth of the time of sorting all.
+std::vector<double> distinct(std::span<const double> values, Team &team) {
+    Labels labels = sum_chunks<Labels>(team, values.size(), static_cast<double>(values.size()),
+                                       [&](std::size_t begin, std::size_t end, Labels &own) {
+                                           while (begin < end) {
+                                               const auto &found = own.found;
+                                               if (!found.empty() && begin % block == 0 && begin + block <= end &&
+                                                   are_among(&values[begin], found.front(), found.back())) {
+                                                   begin += block;
+                                               } else {
+                                                   own.add(values[begin++]);
+                                               }
+                                           }
+                                       });
+    if (!labels.are_too_many()) return std::move(labels.found);
+    std::vector<double> all(values.begin(), values.end());
+    std::sort(all.begin(), all.end());
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    return all;
 }
 
 } // namespace
@@ -76,10 +88,11 @@ std::string_view to_string(Intercept intercept) {
 Problem::Problem(const Dataset &data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options)
     : loss_(loss), regularizer_(regularizer), intercept_(options.intercept), data_rows_(data.rows()),
       is_shuffled_(!data.row_order.empty()) {
-    check(data, "data");
+    Team team(options.threads);
+    check(data, "data", team);
     std::visit([](const auto &l) { check_fields(l); }, loss_.variant());
     if (loss_.task() == Task::classification) {
-        find_labels(data, data.targets);
+        find_labels(data, data.targets, team);
     } else if (options.balanced || !options.class_weights.empty()) {
         fail(ErrorKind::invalid_argument,
              fmt::format("class weights need a classification loss, not {}", loss_.name()));
@@ -87,19 +100,19 @@ Problem::Problem(const Dataset &data, AnyLoss loss, AnyRegularizer regularizer, 
     keep_weighted_rows(data, row_weights(data, options), options.copy);
     const std::vector<double> kept_targets = weighted_targets(data);
     const std::span<const double> targets = kept_targets.empty() ? data.targets : kept_targets;
-    if (loss_.task() == Task::classification && !kept_targets.empty()) find_labels(data, targets);
+    if (loss_.task() == Task::classification && !kept_targets.empty()) find_labels(data, targets, team);
     if (loss_.task() != Task::classification && !data.label_names.empty()) {
         fail(ErrorKind::bad_file, fmt::format("the targets are text ('{}', ...), but {} needs numbers",
                                               data.label_names.front(), loss_.name()));
     }
     if (loss_.task() == Task::counts) check_counts(data, targets);
-    targets_ = encoded(targets, 0);
+    targets_ = encoded(targets, 0, team);
     if (outputs_ > 1) raw_targets_ = SharedNumbers(std::vector<double>(targets.begin(), targets.end()));
     set_regularizer(std::move(options.penalty_factors));
 }
 
-void Problem::find_labels(const Dataset &data, std::span<const double> targets) {
-    labels_ = distinct(targets);
+void Problem::find_labels(const Dataset &data, std::span<const double> targets, Team &team) {
+    labels_ = distinct(targets, team);
     label_names_.clear();
     for (const double label : labels_) {
         label_names_.push_back(data.label_names.empty() ? fmt::format("{}", label)
@@ -121,12 +134,18 @@ void Problem::find_labels(const Dataset &data, std::span<const double> targets) 
     outputs_ = count == 2 ? 1 : count;
 }
 
-SharedNumbers Problem::encoded(std::span<const double> targets, std::int64_t output) const {
-    std::vector<double, UnfilledHugePageAllocator<double>> codes(targets.size());
+SharedNumbers Problem::encoded(std::span<const double> targets, std::int64_t output, Team &team) const {
+    std::vector<double, UnfilledHugePageAllocator<double>> codes;
+    make_numbers(team, codes, targets.size());
     const bool is_classification = loss_.task() == Task::classification;
     const double positive = is_classification ? labels_[outputs_ == 1 ? labels_.size() - 1 : at(output)] : 0;
-    std::transform(targets.begin(), targets.end(), codes.begin(),
-                   [&](double target) { return is_classification ? (target == positive ? 1.0 : -1.0) : target; });
+    constexpr std::size_t chunk = 4096;
+    team.for_each(static_cast<std::int64_t>((codes.size() + chunk - 1) / chunk), static_cast<double>(codes.size()),
+                  [&](std::int64_t k) {
+                      for (std::size_t i = at(k) * chunk; i < std::min((at(k) + 1) * chunk, codes.size()); ++i) {
+                          codes[i] = is_classification ? (targets[i] == positive ? 1.0 : -1.0) : targets[i];
+                      }
+                  });
     return SharedNumbers(std::move(codes));
 }
 
@@ -256,7 +275,8 @@ void Problem::set_regularizer(std::vector<double> penalty_factors) {
 Problem Problem::output(std::int64_t k) const {
     if (outputs_ == 1) return *this;
     Problem single = *this;
-    single.targets_ = encoded(raw_targets_, k);
+    Team alone(1);
+    single.targets_ = encoded(raw_targets_, k, alone);
     single.raw_targets_ = {};
     single.outputs_ = 1;
     return single;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 namespace spdc {
@@ -29,7 +30,8 @@ void combine_by_columns(const Matrix &matrix, const Weight &weight, std::span<do
     team.for_each(static_cast<std::int64_t>(borders.size()) - 1, entries, [&](std::int64_t k) {
         const std::int64_t begin = borders[at(k)], end = borders[at(k) + 1];
         const bool is_all = begin == 0 && end == matrix.cols();
-        each_row_from(matrix, begin, [&](std::int64_t i, const auto &row, std::int64_t p) {
+        const double share = static_cast<double>(k) / static_cast<double>(borders.size() - 1);
+        each_row_from(matrix, begin, share, [&](std::int64_t i, const auto &row, std::int64_t p) {
             const double alpha = weight(i);
             if (alpha == 0) return;
             if (is_all) return axpy(alpha, row, u.data());
@@ -42,16 +44,18 @@ void combine_by_columns(const Matrix &matrix, const Weight &weight, std::span<do
 template <class Matrix, class Weight>
 void combine_by_rows(const Matrix &matrix, const Weight &weight, std::int64_t parts, std::span<double> u, Team &team) {
     const std::size_t d = at(matrix.cols());
-    std::vector<double> sums(d * at(parts), 0.0);
+    std::vector<std::vector<double>> sums(at(parts)); // each made by its thread: no two in one line of the cache
     team.for_each(parts, static_cast<double>(matrix.nonzeros()), [&](std::int64_t k) {
+        std::vector<double> own(d, 0.0);
         for (std::int64_t i = k * matrix.rows() / parts; i < (k + 1) * matrix.rows() / parts; ++i) {
             const double alpha = weight(i);
-            if (alpha != 0) axpy(alpha, matrix.row(i), sums.data() + at(k) * d);
+            if (alpha != 0) axpy(alpha, matrix.row(i), own.data());
         }
+        sums[at(k)] = std::move(own);
     });
     std::fill(u.begin(), u.begin() + matrix.cols(), 0.0);
-    for (std::size_t k = 0; k < at(parts); ++k) {
-        for (std::size_t j = 0; j < d; ++j) u[j] += sums[k * d + j];
+    for (const std::vector<double> &own : sums) {
+        for (std::size_t j = 0; j < d; ++j) u[j] += own[j];
     }
 }
 
@@ -60,7 +64,7 @@ void combine_by_rows(const Matrix &matrix, const Weight &weight, std::int64_t pa
 void predict(const Problem &problem, std::span<const double> x, std::span<double> z, Team &team) {
     const double constant = problem.has_intercept() ? x.back() : 0.0;
     const auto weights = x.first(at(problem.features()));
-    if (std::all_of(weights.begin(), weights.end(), [](double v) { return v == 0; })) { // where every run starts
+    if (are_zero(weights, team)) { // where every run starts
         std::fill(z.begin(), z.end(), constant);
         return;
     }

@@ -24,6 +24,7 @@ struct OneValueRow {
     std::int64_t lower_bound(std::int64_t column) const noexcept {
         return std::lower_bound(columns, columns + count, column) - columns;
     }
+    void prefetch(std::int64_t p) const noexcept { __builtin_prefetch(columns + p); }
 };
 
 /// A sparse matrix of such rows.
@@ -52,28 +53,44 @@ template <class Visit> void visit_rows(const AnyMatrix &matrix, std::span<const 
         matrix);
 }
 
-/// visit(i, row, p) for all rows i, where the columns from `begin` on start at entry p. Several rows are searched at a time: each step of
-/// a search waits for memory.
-template <class Matrix, class Visit> void each_row_from(const Matrix &matrix, std::int64_t begin, Visit &&visit) {
-    constexpr std::int64_t group = 16;
-    std::int64_t from[group], left[group]; // the entries among which it is
-    for (std::int64_t first = 0; first < matrix.rows(); first += group) {
-        const std::int64_t count = std::min(group, matrix.rows() - first);
-        std::int64_t most = 0;
-        for (std::int64_t r = 0; r < count; ++r) {
-            from[r] = 0;
-            left[r] = begin == 0 ? 0 : matrix.row(first + r).size();
-            most = std::max(most, left[r]);
+/// The first entry of a row whose column is not below `column`. It is looked for near a guess, in steps that double.
+template <class Row> std::int64_t lower_bound(const Row &row, std::int64_t column, std::int64_t guess) noexcept {
+    std::int64_t low = 0, high = row.size(), step = 4; // it is among [low, high]
+    if (guess < high && row.column(guess) < column) {
+        for (low = guess + 1; low + step < high && row.column(low + step) < column; step *= 2) low += step + 1;
+        high = std::min(high, low + step);
+    } else {
+        for (high = guess; high - step > low && row.column(high - step) >= column; step *= 2) high -= step;
+        low = std::max(low, high - step);
+    }
+    while (low < high) {
+        const std::int64_t middle = (low + high) / 2;
+        if (row.column(middle) < column) {
+            low = middle + 1;
+        } else {
+            high = middle;
         }
-        for (; most > 0; most /= 2) {
-            for (std::int64_t r = 0; r < count; ++r) {
-                if (left[r] == 0) continue;
-                const std::int64_t half = (left[r] + 1) / 2;
-                from[r] += matrix.row(first + r).column(from[r] + half - 1) < begin ? half : 0;
-                left[r] -= half;
+    }
+    return low;
+}
+
+/// visit(i, row, p) for all rows i, where the columns from `begin` on start at entry p, which is about `share` of the way through the row.
+template <class Matrix, class Visit>
+void each_row_from(const Matrix &matrix, std::int64_t begin, double share, Visit &&visit) {
+    constexpr std::int64_t ahead = 12; // rows: their entries are far apart in memory
+    const auto guess = [&](const auto &row) {
+        return static_cast<std::int64_t>(share * static_cast<double>(row.size()));
+    };
+    for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+        if (i + ahead < matrix.rows()) {
+            const auto later = matrix.row(i + ahead);
+            const std::int64_t middle = guess(later);
+            for (const std::int64_t p : {middle - 16, middle, middle + 16}) {
+                if (0 <= p && p < later.size()) later.prefetch(p);
             }
         }
-        for (std::int64_t r = 0; r < count; ++r) visit(first + r, matrix.row(first + r), from[r]);
+        const auto row = matrix.row(i);
+        visit(i, row, begin == 0 ? 0 : lower_bound(row, begin, guess(row)));
     }
 }
 

@@ -183,7 +183,7 @@ OutputRun run_output(const Presolved &presolved, std::span<const Choice> candida
                      const SolveContext &context, const Clock &clock, std::int64_t k, Result &result) {
     OutputRun run;
     const Problem single = presolved.original().output(k);
-    Certifier certifier(single, context.threads);
+    Certifier certifier(single, *context.team);
     Driver driver(single, certifier, stopping, context, clock, k, run.trace);
     if (context.start) run.outcome = start_output(*context.start, single, k, result.outputs, driver);
     std::vector<std::unique_ptr<Method>> methods(candidates.size());
@@ -223,7 +223,7 @@ OutputRun run_output(const Presolved &presolved, std::span<const Choice> candida
 /// All outputs, side by side when there are threads for it. Each is the same run whatever the others do.
 std::vector<OutputRun> run_outputs(const Presolved &presolved, std::span<const Choice> candidates,
                                    const Stopping &stopping, const SolveContext &context, const Clock &clock,
-                                   Result &result) {
+                                   Team &threads, Result &result) {
     const std::int64_t outputs = presolved.original().outputs();
     std::vector<OutputRun> runs(static_cast<std::size_t>(outputs));
     const int team = static_cast<int>(std::min<std::int64_t>(context.threads, outputs));
@@ -235,8 +235,11 @@ std::vector<OutputRun> run_outputs(const Presolved &presolved, std::span<const C
     std::once_flag failed;
     run_team(team, [&](int) {
         try {
+            const LentTeam crew(team == 1 ? &threads : nullptr, own.threads);
+            SolveContext mine = own;
+            mine.team = crew.operator->();
             for (std::int64_t k; (k = next++) < outputs;) {
-                runs[static_cast<std::size_t>(k)] = run_output(presolved, candidates, stopping, own, clock, k, result);
+                runs[static_cast<std::size_t>(k)] = run_output(presolved, candidates, stopping, mine, clock, k, result);
             }
         } catch (...) {
             next = outputs;
@@ -259,7 +262,8 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     const Clock clock;
     const bool is_auto = std::holds_alternative<Auto>(solver);
     const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
-    const Presolved presolved(problem, may_presolve ? context.presolve : Presolve::off, context.threads);
+    Team team(context.threads);
+    const Presolved presolved(problem, may_presolve ? context.presolve : Presolve::off, team);
     const std::vector<Choice> candidates =
         is_auto ? choose(presolved.problem(), context) : std::vector<Choice>{{solver, "asked for by name"}};
     if (!context.copy && copies_data(candidates.front().solver)) {
@@ -286,8 +290,8 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     }
     result.certificates.resize(outputs);
 
-    const std::vector<OutputRun> runs = run_outputs(presolved, candidates, stopping, context, clock, result);
-    const int team = result.threads;
+    const std::vector<OutputRun> runs = run_outputs(presolved, candidates, stopping, context, clock, team, result);
+    const int side_by_side = result.threads;
     double certifying = 0;
     const OutputRun *furthest = &runs.front();
     result.stop_reason = StopReason::gap_reached;
@@ -295,7 +299,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
         certifying += run.outcome.seconds_certifying;
         result.passes = std::max(result.passes, run.outcome.passes);
         result.coordinates_touched += run.coordinates_touched;
-        result.threads = std::max(result.threads, run.threads * team);
+        result.threads = std::max(result.threads, run.threads * side_by_side);
         result.trace.insert(result.trace.end(), run.trace.begin(), run.trace.end());
         if (result.converged()) result.stop_reason = run.outcome.reason; // the first output that fails speaks for all
         if (run.changes.size() > furthest->changes.size()) furthest = &run;
@@ -304,7 +308,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     result.solver_reason = candidates.front().reason + presolved.said() + furthest->changes;
     result.message = advice(result.stop_reason, problem);
     result.seconds = clock.seconds();
-    result.seconds_solver = std::max(0.0, result.seconds - certifying / team);
+    result.seconds_solver = std::max(0.0, result.seconds - certifying / side_by_side);
     return result;
 }
 

@@ -10,7 +10,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <thread>
 #include <tuple>
 
 namespace spdc::tests {
@@ -107,7 +109,7 @@ TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
                 const Problem problem =
                     random_problem(Squared{}, 1, Intercept::free, false, rows, 9, density, 3, storage);
                 const DenseProblem dense = dense_copy(problem);
-                const RowBlocks blocks(problem, 7, 2, source);
+                const RowBlocks blocks(problem, 7, LentTeam(nullptr, 2), source);
                 const std::size_t d = dense.d();
                 Random random(11);
                 std::vector<double> x(d), w(blocks.padded_rows()), h(blocks.padded_rows());
@@ -170,9 +172,27 @@ TEST(NewtonRowsThreads, PassOnAnErrorAndGoOn) {
     }
 }
 
+TEST(NewtonRowsThreads, AddUpInOneOrderAndDoNotWaitForAPartThatTakesLong) {
+    const Problem problem = random_problem(Squared{}, 1, Intercept::none, false, 20000, 3);
+    std::vector<double> sums;
+    for (const int threads : {1, 4}) {
+        const RowBlocks blocks(problem, 1, threads);
+        std::atomic<int> others{0};
+        RowSums total;
+        blocks.sum(blocks.blocks(), false, total, [&](std::size_t k, RowScratch &, RowSums &own) {
+            own.loss += std::sqrt(static_cast<double>(k + 2));
+            // the three others have more than one part of two blocks each to do meanwhile
+            while (threads > 1 && k == 0 && others < 10) std::this_thread::yield();
+            ++others;
+        });
+        sums.push_back(total.loss);
+    }
+    EXPECT_EQ(sums[0], sums[1]);
+}
+
 TEST(NewtonRows, HoldEveryRowOnce) {
     const Problem problem = random_problem(Squared{}, 1, Intercept::none, false, 1000, 3);
-    const RowBlocks blocks(problem, 1);
+    const RowBlocks blocks(problem, 1, 1);
     std::vector<int> seen(1000, 0);
     for (std::size_t p = 0; p < blocks.rows(); ++p) ++seen[static_cast<std::size_t>(blocks.row_at(p))];
     EXPECT_EQ(seen, std::vector<int>(1000, 1));

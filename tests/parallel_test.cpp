@@ -48,6 +48,38 @@ TEST(Team, KeepsLittleWorkOnTheCaller) {
     EXPECT_EQ(team.for_each(100, much_work, [](std::int64_t) {}), 4);
 }
 
+TEST(Team, TouchesPagesAndLeavesWhatIsThere) {
+    for (const int threads : {1, 3}) {
+        Team team(threads);
+        std::vector<double> numbers;
+        make_numbers(team, numbers, 700001);
+        EXPECT_EQ(numbers.size(), 700001U);
+        std::iota(numbers.begin(), numbers.end(), 0.0);
+        const std::vector<double> before = numbers;
+        touch_pages(team, std::array{memory_of(numbers).subspan(8), memory_of(numbers).first(8)});
+        EXPECT_EQ(numbers, before);
+    }
+}
+
+TEST(Team, SeesWhetherAllAreZero) {
+    Team team(3);
+    for (const std::size_t count : {0U, 1U, 300000U}) {
+        std::vector<double> numbers(count, 0.0);
+        EXPECT_TRUE(are_zero(numbers, team));
+        if (count == 0) continue;
+        numbers.back() = 1e-300;
+        EXPECT_FALSE(are_zero(numbers, team));
+    }
+}
+
+TEST(Team, IsLentWhereItHasTheSize) {
+    Team team(3);
+    EXPECT_EQ(LentTeam(&team, 3).operator->(), &team);
+    EXPECT_NE(LentTeam(&team, 2).operator->(), &team);
+    EXPECT_EQ(LentTeam(&team, 2)->size(), 2);
+    EXPECT_EQ(LentTeam(nullptr, 4)->size(), 4);
+}
+
 TEST(Team, FillsWithZerosToTheLast) {
     Team team(3);
     for (const std::size_t count : {0U, 1U, 300000U, 1U << 19, (1U << 19) + 1}) {
@@ -73,12 +105,14 @@ TEST(RowViews, StartAtAColumnAsASearchOfEachRowSays) {
             std::visit(
                 [](const auto &matrix) {
                     for (std::int64_t column = 0; column <= 40; ++column) {
-                        std::int64_t next = 0;
-                        each_row_from(matrix, column, [&](std::int64_t i, const auto &row, std::int64_t p) {
-                            EXPECT_EQ(i, next++);
-                            EXPECT_EQ(p, row.lower_bound(column)) << "row " << i << " column " << column;
-                        });
-                        EXPECT_EQ(next, matrix.rows());
+                        for (const double share : {0.0, 0.1, 0.5, 0.99}) {
+                            std::int64_t next = 0;
+                            each_row_from(matrix, column, share, [&](std::int64_t i, const auto &row, std::int64_t p) {
+                                EXPECT_EQ(i, next++);
+                                EXPECT_EQ(p, row.lower_bound(column)) << "row " << i << " column " << column;
+                            });
+                            EXPECT_EQ(next, matrix.rows());
+                        }
                     }
                 },
                 as_matrix(data.rows, storage));

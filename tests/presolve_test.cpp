@@ -1,4 +1,5 @@
 // Presolve: the reduced problem has the same optimum, every reduction is made, and nothing merges that is not exactly alike.
+#include "parallel.h"
 #include "presolve.h"
 #include "spdc/certificate.h"
 #include "support/oracles.h"
@@ -8,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -51,13 +53,18 @@ Problem of_rows(Rows rows, AnyRegularizer g = L2{0.1}, ProblemOptions options = 
     return make_problem(std::move(rows), std::move(targets), Squared{}, g, std::move(options));
 }
 
-std::int64_t features_left(const Problem &problem) { return Presolved(problem, Presolve::on).problem().features(); }
+Presolved presolve(const Problem &problem, Presolve when) {
+    Team team(2);
+    return {problem, when, team};
+}
+
+std::int64_t features_left(const Problem &problem) { return presolve(problem, Presolve::on).problem().features(); }
 
 TEST(Presolve, MakesEveryReduction) {
     for (const Storage storage : all_storages) {
         for (const Intercept intercept : {Intercept::none, Intercept::free, Intercept::penalized}) {
             const Problem problem = repetitive_problem(Logistic{}, L2{0.05}, intercept, storage, false);
-            const Presolved presolved(problem, Presolve::on);
+            const Presolved presolved = presolve(problem, Presolve::on);
             // empty rows: one, or one for each target where the intercept tells them apart
             EXPECT_EQ(presolved.problem().rows(), 24 + (intercept == Intercept::none ? 1 : 2));
             EXPECT_EQ(presolved.problem().features(), 6);
@@ -72,7 +79,7 @@ TEST(Presolve, LiftedPointsHaveTheSameObjectivesUpToTheLossesOfEmptyRows) {
         for (const Intercept intercept : {Intercept::none, Intercept::free, Intercept::penalized}) {
             const AnyLoss loss = make_loss(name);
             const Problem problem = repetitive_problem(loss, L2{0.05}, intercept, Storage::csr_double, true);
-            const Presolved presolved(problem, Presolve::on);
+            const Presolved presolved = presolve(problem, Presolve::on);
             Random random(7);
             const auto values = [&] {
                 std::vector<double> x = random_point(presolved.problem().dimension(), random);
@@ -166,7 +173,7 @@ TEST(Presolve, MergesNothingWhenTheLastBitDiffers) {
     EXPECT_EQ(features_left(of_rows({{1, 3, 1}, {tricky, 3 * tricky, tricky}})), 2);
 
     const Problem rows = make_problem({{1, v}, {1, v}, {1, next}, {1, v}}, {1, 1, 1, 2}, Squared{}, L2{0.1});
-    EXPECT_EQ(Presolved(rows, Presolve::on).problem().rows(), 3); // the last differs in its target
+    EXPECT_EQ(presolve(rows, Presolve::on).problem().rows(), 3); // the last differs in its target
 }
 
 TEST(Presolve, MergesColumnsOnlyWhereThePenaltiesAllowIt) {
@@ -192,7 +199,26 @@ TEST(Presolve, IsAutomaticOnlyForAutoAndWhereItPays) {
               std::string::npos);
     EXPECT_EQ(solved(repeated, Newton{}, Presolve::automatic).solver_reason, "asked for by name");
     for (auto &row : data.rows) row[0] = random.normal();
-    EXPECT_FALSE(Presolved(Problem(as_dataset(data), Logistic{}, L2{0.01}), Presolve::automatic).is_reduced());
+    const Problem problem(as_dataset(data), Logistic{}, L2{0.01});
+    EXPECT_FALSE(presolve(problem, Presolve::automatic).is_reduced());
+}
+
+TEST(PresolveThreads, FindTheGroupsOfMoreRowsThanFitAtATime) {
+    TinyData data;
+    for (int i = 0; i < 70000; ++i) {
+        data.rows.push_back({static_cast<double>(i % 1001 + 1), static_cast<double>(i % 3 + 1)});
+        data.targets.push_back(i % 2 == 0 ? 1 : -1);
+    }
+    const Problem problem(as_dataset(data), Logistic{}, L2{0.01});
+    for (const int threads : {1, 3}) {
+        Team team(threads);
+        const Presolved presolved(problem, Presolve::on, team);
+        EXPECT_EQ(presolved.problem().rows(), 1001 * 3 * 2);
+        std::vector<double> x(2, 0.0), y(6006);
+        std::iota(y.begin(), y.end(), 0.0);
+        presolved.lift(problem, x, y);
+        for (std::size_t i = 0; i < y.size(); ++i) ASSERT_EQ(y[i], static_cast<double>(i % 6006));
+    }
 }
 
 TEST(Presolve, NamesItsChoices) {

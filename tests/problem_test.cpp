@@ -317,6 +317,25 @@ TEST(Problem, OneClassOnlyIsAnErrorThatNamesIt) {
     expect_error([&] { const Problem problem(as_dataset(data), Logistic{}, L2{1}); }, ErrorKind::bad_file, "label 1");
 }
 
+TEST(ProblemThreads, FindTheSameLabelsAndTheRowThatIsWrong) {
+    constexpr std::size_t n = 300000;
+    Dataset data;
+    data.matrix = DenseMatrix<double>::own(n, 1, std::vector<double>(n, 1.0));
+    Random random(3);
+    for (std::size_t i = 0; i < n; ++i) data.targets.push_back(random.uniform() < 0.5 ? 2 : 7);
+    ProblemOptions options;
+    options.threads = 3;
+    const Problem two(data, Logistic{}, L2{1}, options);
+    EXPECT_THAT(two.labels(), testing::ElementsAre(2, 7));
+    for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(two.targets()[i], data.targets[i] == 7 ? 1 : -1);
+    data.targets[n - 2] = 5; // a third one, late
+    EXPECT_THAT(Problem(data, Logistic{}, L2{1}, options).labels(), testing::ElementsAre(2, 5, 7));
+    data.targets[n - 1] = std::numeric_limits<double>::quiet_NaN();
+    expect_error([&] { Problem(data, Logistic{}, L2{1}, options); }, ErrorKind::invalid_argument, "of row 299999");
+    for (std::size_t i = 0; i < n; ++i) data.targets[i] = static_cast<double>(i % 1200);
+    expect_error([&] { Problem(data, Logistic{}, L2{1}, options); }, ErrorKind::bad_file, "1200 different labels");
+}
+
 TEST(Problem, ManyLabelsAreTakenForRegressionTargets) {
     TinyData data;
     for (int i = 0; i < 1500; ++i) {

@@ -167,6 +167,22 @@ TEST(SpdcOwnersThreads, GiveTheSameBitsForAnyNumberOfThreads) {
     }
 }
 
+// A large penalty makes the scale of the pairs fall below 1e-9 every few passes.
+TEST(SpdcOwnersThreads, GiveTheSameBitsWhereTheyRebase) {
+    const Problem problem(as_dataset(text_data(Task::classification, false), Storage::csr_float), SmoothedHinge{},
+                          L2{1});
+    std::vector<double> x, y, first_x;
+    for (const int threads : {1, 4, 16}) {
+        SolveContext context;
+        context.threads = threads;
+        const auto method = make_method(problem, SpdcFast{.omega = 1, .shrinking = false, .owners = 16}, context);
+        for (int call = 0; call < 40; ++call) method->advance(1);
+        method->point(x, y);
+        if (threads == 1) first_x = x;
+        EXPECT_EQ(x, first_x) << threads << " threads";
+    }
+}
+
 TEST(SpdcOwnersThreads, ShareOwnersThatTheyDoNotDivide) {
     const Problem problem(as_dataset(text_data(Task::classification, false)), SmoothedHinge{}, L2{1e-3});
     Stopping stopping;
@@ -353,6 +369,27 @@ TEST(OwnerRows, HaveTheSameNumberOfEntriesToWithinOneARow) {
     }
     const auto [least, most] = std::minmax_element(entries.begin(), entries.end());
     EXPECT_LE(*most - *least, static_cast<std::int64_t>(data.rows.size()));
+}
+
+TEST(FlagBarrierThreads, WaitForOneAfterAnother) {
+    for (const int count : {1, 2, 5}) {
+        Team team(count);
+        FlagBarrier barrier(count);
+        std::vector<int> values(at(2 * count), 0); // two rounds' worth: nobody is further ahead
+        std::atomic<int> wrong = 0;
+        team.run([&](int thread) {
+            for (int round = 1; round <= 300; ++round) {
+                int *const now = values.data() + round % 2 * count;
+                now[thread] = round;
+                barrier.arrive(thread);
+                for (int other = 0; other < count; ++other) {
+                    barrier.await(thread, other);
+                    wrong += now[other] != round ? 1 : 0;
+                }
+            }
+        });
+        EXPECT_EQ(wrong, 0);
+    }
 }
 
 TEST(FlagBarrierThreads, MeetRoundAfterRound) {

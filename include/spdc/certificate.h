@@ -9,8 +9,6 @@
 
 namespace spdc {
 
-class Team; // of threads
-
 struct Certificate {
     double primal = infinity;
     double dual = -infinity;
@@ -29,6 +27,8 @@ class Certifier {
   public:
     /// The bits do not depend on the number of threads.
     explicit Certifier(const Problem &problem, int threads = 1);
+    /// On threads that are there already and that nobody else uses during a call.
+    Certifier(const Problem &problem, Team &team);
     ~Certifier();
 
     /// Offers a pair (any x in R^dimension, y in R^rows inside the loss's dual domains). It takes the exact intercept, and scales

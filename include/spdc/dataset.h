@@ -9,6 +9,8 @@
 
 namespace spdc {
 
+class Team; // of threads
+
 struct Dataset {
     AnyMatrix matrix;
 
@@ -41,9 +43,11 @@ struct Dataset {
 /// is a permutation. A check of the matrix that is pending is made.
 /// `name` stands in front of the message.
 void check(const Dataset &data, const std::string &name);
+void check(const Dataset &data, const std::string &name, Team &team);
 
 /// The same without the matrix, whose check may be pending.
 void check_sides(const Dataset &data, const std::string &name);
+void check_sides(const Dataset &data, const std::string &name, Team &team);
 
 /// `values` has `columns` numbers for each row, in the order of the matrix; returns them in the user's order.
 std::vector<double> in_user_order(const Dataset &data, std::vector<double> values, std::int64_t columns = 1);

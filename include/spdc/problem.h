@@ -44,6 +44,9 @@ struct ProblemOptions {
     /// Rows of weight zero are left out, for which the others are copied. False: they stay where they are and count for nothing, at
     /// the cost of visiting them.
     bool copy = true;
+
+    /// To look through the targets; what comes out is the same for any number.
+    int threads = 1;
 };
 
 /// Numbers that the copies of a problem share.
@@ -150,8 +153,8 @@ class Problem {
     };
 
     Problem() = default;
-    void find_labels(const Dataset &data, std::span<const double> targets);
-    SharedNumbers encoded(std::span<const double> targets, std::int64_t output) const;
+    void find_labels(const Dataset &data, std::span<const double> targets, Team &team);
+    SharedNumbers encoded(std::span<const double> targets, std::int64_t output, Team &team) const;
     void check_counts(const Dataset &data, std::span<const double> targets) const;
     std::vector<double> row_weights(const Dataset &data, const ProblemOptions &options) const;
     void keep_weighted_rows(const Dataset &data, std::vector<double> weights, bool copy);

@@ -330,6 +330,7 @@ struct SolveContext {
     bool same_bits = false;       // for any number of threads: nothing that starts at 4 threads
     const Start *start = nullptr; // certified first; methods that can go on from there do
     bool full_trace = false;      // certify on schedule, also where a method guesses that it is too early
+    Team *team = nullptr;         // set by solve() for the methods: threads that are there already
 };
 
 /// Solves the problem. Throws Error when the call is wrong; a run that ends badly is a Result that says so.

@@ -97,7 +97,7 @@ class FusedNewton final : public Method {
 };
 
 FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
-    : problem_(problem), rows_(problem, context.seed, context.threads), loss_(problem.loss()),
+    : problem_(problem), rows_(problem, context.seed, context.threads, context.team), loss_(problem.loss()),
       step_loss_(problem.loss()), is_weighted_(!problem.importance().empty()) {
     const std::size_t d = rows_.dimension();
     l2_.resize(static_cast<Eigen::Index>(d));
@@ -105,15 +105,19 @@ FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
         l2_[static_cast<Eigen::Index>(rows_.place_of(j))] = problem.regularizer(j).strong_convexity();
     }
     x_ = Eigen::VectorXd::Zero(l2_.size());
-    b_ = rows_.targets(problem);
+    auto vectors = rows_.make_vectors<3>();
+    b_ = std::move(vectors[0]);
+    z_ = std::move(vectors[1]);
+    next_ = std::move(vectors[2]); // every pass that reads it fills it first
+    rows_.fill_targets(b_);
+    rows_.fill(z_, [](std::int64_t) { return 0.0; });
     if (is_weighted_) {
-        omega_ = rows_.importance(problem);
+        omega_ = std::move(rows_.make_vectors<1>()[0]);
+        rows_.fill_importance(omega_);
     } else {
         omega_.assign(2 * rows_.block_rows(), 1.0);
         std::fill(omega_.end() - static_cast<std::ptrdiff_t>(rows_.padded_rows() - rows_.rows()), omega_.end(), 0.0);
     }
-    z_ = rows_.gather([](std::int64_t) { return 0.0; });
-    next_.resize(z_.size()); // every pass that reads it fills it first
     const std::size_t first = std::max<std::size_t>(2048, 20 * d) / rows_.block_rows();
     start_stage(loss_.is_quadratic() || 4 * first > rows_.blocks() ? rows_.blocks() : first);
     has_predictions_ = true; // x = 0

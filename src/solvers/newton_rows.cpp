@@ -8,6 +8,7 @@
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <utility>
 
 namespace spdc {
 
@@ -41,8 +42,72 @@ void RowSums::add(const RowSums &other) {
     add_to(tail, other.tail);
 }
 
-RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Source source)
-    : problem_(problem), kernels_(newton_kernels()), team_(threads), rows_(at(problem.rows())) {
+std::byte *Room::take(std::size_t bytes) {
+    constexpr std::size_t piece = std::size_t{1} << 20;
+    bytes = round_up(bytes, 64); // a thread's own lines of the cache
+    const std::lock_guard guard(mutex_);
+    if (bytes > left_) {
+        left_ = std::max(bytes, piece);
+        pieces_.push_back(std::make_unique_for_overwrite<std::byte[]>(left_));
+        next_ = pieces_.back().get();
+    }
+    left_ -= bytes;
+    return std::exchange(next_, next_ + bytes);
+}
+
+namespace {
+
+/// Adds up the sums of parts in the order of the parts. A part that is finished before those ahead of it does not keep its thread waiting:
+/// whoever finishes the next one adds both.
+class OrderedSum {
+  public:
+    OrderedSum(RowSums &total, std::size_t parts, std::vector<RowSums> &spare) : total_(total), finished_(parts) {
+        for (RowSums &sums : spare) spare_.push_back(&sums);
+    }
+
+    /// Sums for the next part to be taken, all zero. There must be as many as threads.
+    RowSums &take() {
+        std::unique_lock lock(mutex_);
+        while (spare_.empty()) {
+            lock.unlock();
+            std::this_thread::yield();
+            lock.lock();
+        }
+        RowSums &sums = *spare_.back();
+        spare_.pop_back();
+        lock.unlock();
+        sums.clear();
+        return sums;
+    }
+
+    void give(RowSums &sums, std::size_t part) {
+        std::unique_lock lock(mutex_);
+        finished_[part] = &sums;
+        if (is_adding_) return;
+        is_adding_ = true;
+        while (turn_ < finished_.size() && finished_[turn_]) {
+            RowSums &next = *finished_[turn_++];
+            lock.unlock();
+            total_.add(next);
+            lock.lock();
+            spare_.push_back(&next);
+        }
+        is_adding_ = false;
+    }
+
+  private:
+    std::mutex mutex_;
+    RowSums &total_;
+    std::vector<RowSums *> finished_, spare_;
+    std::size_t turn_ = 0;
+    bool is_adding_ = false;
+};
+
+} // namespace
+
+RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam threads, Source source)
+    : problem_(problem), kernels_(newton_kernels()), crew_(std::move(threads)), team_(crew_),
+      rows_(at(problem.rows())) {
     runs_.resize((rows_ + run - 1) / run);
     std::iota(runs_.begin(), runs_.end(), 0);
     if (source == Source::copied) shuffle(seed);
@@ -63,15 +128,25 @@ void RowBlocks::shuffle(std::uint64_t seed) { Random(seed).shuffle(std::span(run
 /// Columns of which more than a quarter is filled, judged by the first rows of the shuffled order.
 void RowBlocks::choose_panel(const Problem &problem) {
     const std::size_t looked_at = std::min<std::size_t>(rows_, 4096);
+    constexpr std::size_t chunk = 512;
+    std::vector<std::vector<std::int64_t>> counts((looked_at + chunk - 1) / chunk);
     std::vector<std::int64_t> filled(at(problem.dimension()), 0);
-    std::visit(
-        [&](const auto &matrix) {
-            for (std::size_t p = 0; p < looked_at; ++p) {
-                const auto row = matrix.row(row_at(p));
-                for (std::int64_t q = 0; q < row.size(); ++q) filled[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
-            }
-        },
-        problem.matrix());
+    team_.for_each(static_cast<std::int64_t>(counts.size()), static_cast<double>(problem.nonzeros()),
+                   [&](std::int64_t k) {
+                       auto &own = counts[at(k)];
+                       own.resize(filled.size());
+                       std::visit(
+                           [&](const auto &matrix) {
+                               for (std::size_t p = at(k) * chunk; p < std::min((at(k) + 1) * chunk, looked_at); ++p) {
+                                   const auto row = matrix.row(row_at(p));
+                                   for (std::int64_t q = 0; q < row.size(); ++q)
+                                       own[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
+                               }
+                           },
+                           problem.matrix());
+                   });
+    for (const auto &own : counts)
+        std::transform(own.begin(), own.end(), filled.begin(), filled.begin(), std::plus<>());
     if (problem.has_intercept()) filled.back() = static_cast<std::int64_t>(looked_at);
     place_.assign(filled.size(), -1);
     for (const bool dense : {true, false}) {
@@ -130,25 +205,40 @@ void RowBlocks::make_block(const Matrix &matrix, std::size_t k, std::vector<doub
 /// Block k, made unless it is there: in the copy, or in `scratch` where there is none.
 RowBlocks::Block RowBlocks::block(std::size_t k, RowScratch &scratch) const {
     const bool copied = !tails_.empty();
-    if (copied ? tails_[k].offsets.empty() : scratch.block != k) {
+    if (copied ? !tails_[k].offsets : scratch.block != k) {
         if (!copied) scratch.panel.resize(block_rows_ * panel_);
         double *const panel = copied ? panel_values_.data() + k * block_rows_ * panel_ : scratch.panel.data();
         std::visit([&](const auto &matrix) { make_block(matrix, k, scratch.group, panel, scratch.tail); },
                    problem_.matrix());
         scratch.block = k;
-        if (copied) tails_[k] = scratch.tail.filled();
+        if (copied) tails_[k] = keep(scratch.tail);
     }
-    const TailRows &tail = copied ? tails_[k] : scratch.tail;
+    const TailRows &own = scratch.tail;
+    const TailBlock tail = copied ? tails_[k] : TailBlock{own.offsets.data(), own.columns.data(), own.values.data()};
     const double *const panel = copied ? panel_values_.data() + k * block_rows_ * panel_ : scratch.panel.data();
-    return {{panel, panel_, block_rows_, block_rows_}, {tail.offsets.data(), tail.columns.data(), tail.values.data()}};
+    return {{panel, panel_, block_rows_, block_rows_}, tail};
 }
 
-RowVector RowBlocks::targets(const Problem &problem) const {
-    return gather([&](std::int64_t i) { return problem.targets()[at(i)]; });
+/// A copy without the room behind the last offset.
+TailBlock RowBlocks::keep(const TailRows &tail) const {
+    const std::size_t rows = tail.offsets.size(), entries = at(tail.offsets.back());
+    std::byte *const room =
+        room_.take(entries * (sizeof(double) + sizeof(std::uint16_t)) + rows * sizeof(std::int32_t));
+    auto *const values = reinterpret_cast<double *>(room);
+    auto *const offsets = reinterpret_cast<std::int32_t *>(values + entries);
+    auto *const columns = reinterpret_cast<std::uint16_t *>(offsets + rows);
+    std::copy_n(tail.values.data(), entries, values);
+    std::copy_n(tail.offsets.data(), rows, offsets);
+    std::copy_n(tail.columns.data(), entries, columns);
+    return {offsets, columns, values};
 }
 
-RowVector RowBlocks::importance(const Problem &problem) const {
-    return gather([&](std::int64_t i) { return problem.importance(i); });
+void RowBlocks::fill_targets(RowVector &b) const {
+    fill(b, [&](std::int64_t i) { return problem_.targets()[at(i)]; });
+}
+
+void RowBlocks::fill_importance(RowVector &omega) const {
+    fill(omega, [&](std::int64_t i) { return problem_.importance(i); });
 }
 
 template <class Visit> void RowBlocks::each_entry(std::size_t k, Visit &&visit) const {
@@ -236,29 +326,31 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
 void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const {
     // more parts share out better, but each has a Hessian of its own
     const bool small = dimension() <= 256;
-    const std::size_t parts = blocks < 16 ? 1 : std::clamp<std::size_t>(blocks / (small ? 4 : 16), 1, small ? 64 : 16);
+    const std::size_t parts = blocks < 16 ? 1 : std::clamp<std::size_t>(blocks / (small ? 2 : 16), 1, small ? 128 : 16);
     total = make_sums(with_hessian);
-    std::atomic<std::size_t> next_part{0}, turn{0};
     // made before the threads run: a lack of memory is the caller's to hear of
     const std::size_t crew = parts == 1 ? 1 : static_cast<std::size_t>(team_.size());
-    std::vector<RowScratch> scratches(crew, make_scratch());
-    std::vector<RowSums> sums(crew, total);
+    std::vector<RowSums> &spare = spare_sums_[with_hessian ? 1 : 0];
+    if (spare.size() < crew) spare.resize(small ? 2 * crew : crew, total);
+    if (scratches_.size() < crew) scratches_.resize(crew);
+    OrderedSum sum(total, parts, spare);
+    std::atomic<std::size_t> next_part{0};
     std::exception_ptr error;
     std::once_flag failed;
     const auto body = [&](int thread) {
-        RowScratch &scratch = scratches[at(thread)];
-        RowSums &own = sums[at(thread)];
-        for (std::size_t part = next_part++; part < parts; part = next_part++) {
-            own.clear();
+        RowScratch &scratch = scratches_[at(thread)];
+        for (;;) {
+            RowSums &own = sum.take(); // before the part: the first part that is not finished always has its sums
+            const std::size_t part = next_part++;
+            if (part >= parts) return;
             try {
+                if (scratch.w.empty()) scratch = make_scratch();
                 for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) work(k, scratch, own);
             } catch (...) { // no memory for a block, say: nobody starts another part, and the caller hears of it
                 next_part = parts;
                 std::call_once(failed, [&] { error = std::current_exception(); });
             }
-            while (turn.load(std::memory_order_acquire) != part) std::this_thread::yield();
-            total.add(own);
-            turn.store(part + 1, std::memory_order_release);
+            sum.give(own, part);
         }
     };
     if (parts == 1) {
@@ -271,8 +363,12 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
 }
 
 void RowBlocks::each(std::size_t blocks, const std::function<void(std::size_t)> &work) const {
-    const int ran = team_.for_each(static_cast<std::int64_t>(blocks), block_work_ * static_cast<double>(blocks),
-                                   [&](std::int64_t k) { work(at(k)); });
+    const std::size_t group = std::max<std::size_t>(blocks / 128, 1); // of blocks: who takes one makes the others wait
+    const int ran = team_.for_each(static_cast<std::int64_t>((blocks + group - 1) / group),
+                                   block_work_ * static_cast<double>(blocks), [&](std::int64_t g) {
+                                       const std::size_t end = std::min(blocks, (at(g) + 1) * group);
+                                       for (std::size_t k = at(g) * group; k < end; ++k) work(k);
+                                   });
     threads_ = std::max(threads_, ran);
 }
 

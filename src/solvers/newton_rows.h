@@ -17,8 +17,11 @@
 
 #include <Eigen/Core>
 
+#include <array>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -43,11 +46,19 @@ struct TailRows {
     std::vector<std::int32_t> offsets;
     std::vector<std::uint16_t> columns; // counted from the first tail column
     std::vector<double> values;
-    /// A copy without the room behind the last offset.
-    TailRows filled() const {
-        const auto end = static_cast<std::ptrdiff_t>(offsets.back());
-        return {offsets, {columns.begin(), columns.begin() + end}, {values.begin(), values.begin() + end}};
-    }
+};
+
+/// Memory for many small arrays in few large pieces: threads that grow the heap make one another wait.
+class Room {
+  public:
+    /// For numbers of any kind, given back with all the rest.
+    std::byte *take(std::size_t bytes);
+
+  private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<std::byte[]>> pieces_;
+    std::byte *next_ = nullptr;
+    std::size_t left_ = 0;
 };
 
 /// What a thread needs beside the rows.
@@ -64,9 +75,10 @@ class RowBlocks {
   public:
     /// A shuffled copy of the problem's rows, the intercept as a column of ones; or the rows where they are, in their order.
     enum class Source { copied, in_place };
-    RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Source source);
-    RowBlocks(const Problem &problem, std::uint64_t seed, int threads = 1)
-        : RowBlocks(problem, seed, threads, problem.is_shuffled() ? Source::in_place : Source::copied) {}
+    RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam threads, Source source);
+    RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Team *lent = nullptr)
+        : RowBlocks(problem, seed, LentTeam(lent, threads), problem.is_shuffled() ? Source::in_place : Source::copied) {
+    }
 
     std::size_t rows() const { return rows_; }
     std::size_t blocks() const { return blocks_; }
@@ -81,18 +93,27 @@ class RowBlocks {
     /// Where coordinate j of the problem is here.
     std::size_t place_of(std::int64_t j) const { return static_cast<std::size_t>(place_[static_cast<std::size_t>(j)]); }
 
+    /// New vectors of one number per row, to be filled. Their memory and that of the copy are readied by all threads at one go.
+    template <std::size_t N> std::array<RowVector, N> make_vectors() const {
+        std::array<RowVector, N> vectors;
+        std::vector<std::span<std::byte>> memory{memory_of(panel_values_)};
+        for (RowVector &vector : vectors) {
+            vector.resize(padded_rows());
+            memory.push_back(memory_of(vector));
+        }
+        touch_pages(team_, memory);
+        return vectors;
+    }
     /// value(i) of the rows i in this order, 0 where there is none.
-    template <class Value> RowVector gather(Value &&value) const {
-        RowVector numbers(padded_rows());
+    template <class Value> void fill(RowVector &numbers, Value &&value) const {
         each(blocks_, [&](std::size_t k) {
             for (std::size_t p = k * block_rows_; p < (k + 1) * block_rows_; ++p) {
                 numbers[p] = p < rows_ ? value(row_at(p)) : 0.0;
             }
         });
-        return numbers;
     }
-    RowVector targets(const Problem &problem) const;
-    RowVector importance(const Problem &problem) const;
+    void fill_targets(RowVector &b) const;
+    void fill_importance(RowVector &omega) const;
     /// Says that add_hessian() will follow for this block.
     void prepare(std::size_t k, RowScratch &scratch) const { block(k, scratch); }
     /// z <- A x on the rows of block k; z is the block's part of the array.
@@ -117,6 +138,7 @@ class RowBlocks {
 
   private:
     RowSums make_sums(bool with_hessian) const;
+    TailBlock keep(const TailRows &tail) const;
     void shuffle(std::uint64_t seed);
     void choose_panel(const Problem &problem);
     template <class Matrix>
@@ -135,7 +157,8 @@ class RowBlocks {
 
     const Problem &problem_;
     const NewtonKernels &kernels_;
-    mutable Team team_;
+    LentTeam crew_;
+    Team &team_;
     mutable int threads_ = 1;
     static constexpr std::int32_t run = 8; // rows beside each other that stay so
     std::size_t rows_, blocks_ = 0, block_rows_ = 256, panel_ = 0, tail_ = 0;
@@ -145,7 +168,11 @@ class RowBlocks {
     std::vector<std::int32_t> place_; // coordinate of the problem -> here; the panel comes first
     // The copy, empty when there is none. A block is read by one thread at a time, so the first one may fill it.
     mutable std::vector<double, UnfilledHugePageAllocator<double>> panel_values_;
-    mutable std::vector<TailRows> tails_; // of the blocks; without offsets as long as the block is not there
+    mutable std::vector<TailBlock> tails_; // of the blocks; without offsets as long as the block is not there
+    mutable Room room_;                    // where they are
+    // What passes use and leave to the next one: of the threads; without and with a Hessian.
+    mutable std::vector<RowScratch> scratches_;
+    mutable std::vector<RowSums> spare_sums_[2];
 };
 
 } // namespace spdc

@@ -29,15 +29,18 @@ double squared_over_l2(const VectorXd &r, const VectorXd &l2, const VectorXd &x)
 class PrimalSystem final : public NewtonSystem {
   public:
     PrimalSystem(const Problem &problem, const SolveContext &context)
-        : rows_(static_cast<double>(problem.rows())), blocks_(problem, context.seed, context.threads) {
+        : rows_(static_cast<double>(problem.rows())), blocks_(problem, context.seed, context.threads, context.team) {
         l2_.resize(static_cast<Eigen::Index>(blocks_.dimension()));
         for (std::int64_t j = 0; j < problem.dimension(); ++j) {
             place_.push_back(static_cast<Eigen::Index>(blocks_.place_of(j)));
             l2_[place_.back()] = problem.regularizer(j).strong_convexity();
         }
         x_ = step_ = residual_ = next_residual_ = VectorXd::Zero(l2_.size());
-        b_ = blocks_.targets(problem);
-        omega_ = blocks_.importance(problem);
+        auto vectors = blocks_.make_vectors<2>();
+        b_ = std::move(vectors[0]);
+        omega_ = std::move(vectors[1]);
+        blocks_.fill_targets(b_);
+        blocks_.fill_importance(omega_);
     }
 
     LossRows rows() const override { return {b_.data(), omega_.data(), blocks_.padded_rows()}; }
@@ -251,7 +254,7 @@ DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
         omega_[i] = problem.importance(static_cast<std::int64_t>(i));
     }
     const Problem features = transposed(problem);
-    const RowBlocks blocks(features, context.seed, context.threads);
+    const RowBlocks blocks(features, context.seed, context.threads, context.team);
     RowSums sums;
     const std::vector<double> ones(blocks.block_rows(), 1.0);
     blocks.sum(blocks.blocks(), true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {

@@ -50,14 +50,19 @@ OwnerRows::OwnerRows(const AnyMatrix &matrix, std::span<const double> row_values
 template <class Value, class Matrix>
 void OwnerRows::split(const Matrix &matrix, std::span<const std::int32_t> order, Team &team) {
     const auto fill = [&](auto &entries) {
-        entries.slots.resize(at(starts_.back()));
-        entries.values.resize(std::is_same_v<Value, Same> ? order.size() : at(starts_.back()));
+        make_numbers(team, entries.slots, at(starts_.back()));
+        make_numbers(team, entries.values, std::is_same_v<Value, Same> ? order.size() : at(starts_.back()));
         if constexpr (std::is_same_v<Value, Same>) {
             for (std::size_t p = 0; p < order.size(); ++p) entries.values[p] = {matrix.values[at(order[p])]};
         }
         entries.lone.resize(starts_.size() - 1);
-        team.for_each(static_cast<std::int64_t>(starts_.size()) - 1,
-                      [&](std::int64_t batch) { split_batch(matrix, order, batch, entries); });
+        const auto batches = static_cast<std::int64_t>(starts_.size()) - 1;
+        team.for_each(chunks, [&](std::int64_t chunk) {
+            SplitScratch<typename std::decay_t<decltype(entries)>::Lone> scratch;
+            for (std::int64_t batch = batches * chunk / chunks; batch < batches * (chunk + 1) / chunks; ++batch) {
+                split_batch(matrix, order, batch, entries, scratch);
+            }
+        });
     };
     if (width_ <= std::numeric_limits<std::uint16_t>::max()) {
         fill(entries_.emplace<Entries<Value, std::uint16_t>>());
@@ -70,11 +75,12 @@ void OwnerRows::split(const Matrix &matrix, std::span<const std::int32_t> order,
 template <class Matrix> void OwnerRows::number_features(const Matrix &matrix, Team &team) {
     const std::vector<std::int64_t> borders = column_parts(matrix, team.size());
     Large<std::uint32_t> counts;
-    counts.resize(at(matrix.cols()));
+    make_numbers(team, counts, at(matrix.cols()));
     fill_zeros(team, counts.data(), counts.size());
     team.for_each(static_cast<std::int64_t>(borders.size()) - 1, [&](std::int64_t range) {
         const std::int64_t first = borders[at(range)], last = borders[at(range) + 1];
-        each_row_from(matrix, first, [&](std::int64_t, const auto &row, std::int64_t q) {
+        const double share = static_cast<double>(range) / static_cast<double>(borders.size() - 1);
+        each_row_from(matrix, first, share, [&](std::int64_t, const auto &row, std::int64_t q) {
             for (; q < row.size() && row.column(q) < last; ++q) {
                 counts[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
             }
@@ -100,7 +106,7 @@ void OwnerRows::deal(std::span<const std::uint32_t> counts, std::int64_t rows, T
         for (auto &top : tops) rank += std::exchange(top[bucket], rank);
     }
     width_ = (rank + owners_ - 1) / owners_;
-    slots_.resize(at(d));
+    make_numbers(team, slots_, at(d));
     team.for_each(chunks, [&](std::int64_t chunk) {
         for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
             if (counts[at(j)] <= 1) {
@@ -142,13 +148,17 @@ void OwnerRows::measure_rows(const Matrix &matrix, std::span<const std::int32_t>
 
 /// Counts the entries of each piece, then puts them there; lone ones at once.
 template <class Matrix, class E>
-void OwnerRows::split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries) {
+void OwnerRows::split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries,
+                            SplitScratch<typename E::Lone> &scratch) {
     using Slot = typename decltype(entries.slots)::value_type;
     using Value = typename decltype(entries.values)::value_type;
     const auto n = static_cast<std::int64_t>(order.size());
     const std::int64_t first = batch * batch_rows, rows = std::min<std::int64_t>(batch_rows, n - first);
     std::uint32_t *const begins = pieces_.data() + batch * (batch_rows * owners_ + 1);
-    std::vector<std::uint32_t> found(at(starts_[at(batch) + 1] - starts_[at(batch)])); // the slots, which are far apart
+    auto &[found, lone] = scratch;
+    found.resize(at(starts_[at(batch) + 1] - starts_[at(batch)]));
+    lone.columns.clear();
+    lone.values.clear();
     const auto each_entry = [&](auto &&visit) {
         std::size_t k = 0;
         for (std::int64_t r = 0; r < rows; ++r) {
@@ -158,7 +168,6 @@ void OwnerRows::split_batch(const Matrix &matrix, std::span<const std::int32_t> 
             }
         }
     };
-    typename E::Lone lone;
     each_entry([&](std::int64_t r, std::int32_t column, double value, std::uint32_t &slot) {
         slot = slots_[at(column)];
         if (is_owned(slot)) {
@@ -171,7 +180,7 @@ void OwnerRows::split_batch(const Matrix &matrix, std::span<const std::int32_t> 
         ++lone_ends_[at(first + r)];
     });
     for (std::int64_t p = first + 1; p < first + rows; ++p) lone_ends_[at(p)] += lone_ends_[at(p) - 1];
-    entries.lone[at(batch)] = std::move(lone);
+    entries.lone[at(batch)] = lone; // without the room that is left
     std::uint32_t total = 0;
     for (std::int64_t k = 0; k <= batch_rows * owners_; ++k) total += std::exchange(begins[k], total);
     each_entry([&](std::int64_t r, std::int32_t, [[maybe_unused]] double value, std::uint32_t slot) {

@@ -124,8 +124,14 @@ class OwnerRows {
     template <class Matrix> void measure_rows(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
     template <class Value, class Matrix>
     void split(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
+    /// Kept from batch to batch: the slots of its entries, which are far apart, and those that have none.
+    template <class Lone> struct SplitScratch {
+        std::vector<std::uint32_t> found;
+        Lone lone;
+    };
     template <class Matrix, class E>
-    void split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries);
+    void split_batch(const Matrix &matrix, std::span<const std::int32_t> order, std::int64_t batch, E &entries,
+                     SplitScratch<typename E::Lone> &scratch);
 
     int owners_, bits_ = 0;
     std::int64_t width_ = 0, hot_ = 0; // the first slots of an owner: features of many rows

@@ -34,6 +34,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <tuple>
 #include <utility>
 
 namespace spdc {
@@ -116,16 +117,17 @@ template <class L> class OwnersMethod final : public Method {
 
     void work(int thread, std::int64_t rows);
     void close_sweep(int thread, Walk &walk, Batch &last);
-    void super_step(int thread, Walk &walk, Batch &now, Batch &before) noexcept;
-    void choose_rows(const Walk &walk, Batch &batch) const noexcept;
-    void add_up(const Walk &walk, const Parts *parts, Batch &batch) const noexcept;
+    void super_step(int thread, Walk &walk, Batch &now, Batch &before, Batch &next) noexcept;
+    void choose_rows(std::int64_t step, Batch &batch) const noexcept;
+    void add_up(int thread, const Walk &walk, const Parts *parts, Batch &batch) const noexcept;
     double distance(int owner, const Walk &walk) noexcept;
     void recursion(Walk &walk, Batch &batch) noexcept;
     void look_at(int owner, const Walk &walk, const Batch &batch) noexcept;
     void commit(int thread, Batch &batch) noexcept;
     void rebase(int thread, Walk &walk, Batch &last) noexcept;
+    int first_owner(int thread) const { return V_ * thread / team_.size(); }
     template <class Visit> void each_owner(int thread, Visit &&visit) {
-        for (int b = V_ * thread / team_.size(); b < V_ * (thread + 1) / team_.size(); ++b) visit(b);
+        for (int b = first_owner(thread); b < first_owner(thread + 1); ++b) visit(b);
     }
     /// What an owner does for all: its share of the rows.
     std::span<ZU> lone(int owner) {
@@ -142,7 +144,8 @@ template <class L> class OwnersMethod final : public Method {
     double lambda_, gamma_ = 0, R_ = 1, column_ = 0;
     bool free_intercept_ = false;
     Random random_;
-    Team team_;
+    const LentTeam crew_;
+    Team &team_;
     const bool joins_; // threads have pairs of owners, whose parts they add up before the exchange
     FlagBarrier barrier_;
     std::vector<std::int32_t> order_; // place -> row of the problem
@@ -183,8 +186,9 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
                               const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
       n_(problem.rows()), lambda_(problem.strong_convexity()), random_(context.seed),
-      team_(team_size(options.owners, context.threads)), joins_(V_ % (2 * team_.size()) == 0), barrier_(team_.size()),
-      dual_(at(problem.rows())), parts_(at(2 * V_)), shares_(at(V_)), scratch_(at(team_.size())) {
+      crew_(context.team, team_size(options.owners, context.threads)), team_(crew_),
+      joins_(V_ % (2 * team_.size()) == 0), barrier_(team_.size()), dual_(at(problem.rows())), parts_(at(2 * V_)),
+      shares_(at(V_)), scratch_(at(team_.size())) {
     free_intercept_ = problem.intercept() == Intercept::free;
     gather_rows();
     R_ = median_norm(norm2_);
@@ -218,12 +222,12 @@ template <class L> void OwnersMethod<L>::gather_rows() {
         std::swap(order_[i - 1], order_[at(random_.below(static_cast<std::int64_t>(i)))]);
     }
     rows_.emplace(problem_.matrix(), problem_.row_values(team_.size()), order_, V_, team_);
-    zu_.resize(at(V_ * rows_->width()));
-    lone_.resize(at(n_));
+    make_numbers(team_, zu_, at(V_ * rows_->width()));
+    make_numbers(team_, lone_, at(n_));
     all_.places.resize(at(n_));
     std::iota(all_.places.begin(), all_.places.end(), 0);
     all_.live.resize(at((n_ + m - 1) / m));
-    all_.gram.resize(all_.live.size() * m * m);
+    make_numbers(team_, all_.gram, all_.live.size() * m * m);
     for (auto &scratch : scratch_) rows_->reserve(scratch);
     team_.run([&](int thread) {
         rows_->clear(scratch_[at(thread)]);
@@ -370,13 +374,17 @@ template <class L> void OwnersMethod<L>::advance(double passes) {
 
 template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
     Walk walk = walk_;
-    Batch batches[2];
-    Batch *now = &batches[0], *before = &batches[1];
+    Batch batches[3];
+    Batch *now = &batches[0], *before = &batches[1], *next = &batches[2];
+    choose_rows(walk.step, *now);
     while (rows > 0) {
-        super_step(thread, walk, *now, *before);
+        super_step(thread, walk, *now, *before, *next);
         rows -= now->count;
-        std::swap(now, before);
-        if (walk.step == static_cast<std::int64_t>(batch_order_.size())) close_sweep(thread, walk, *before);
+        std::tie(before, now, next) = std::tuple(now, next, before);
+        if (walk.step == static_cast<std::int64_t>(batch_order_.size())) {
+            close_sweep(thread, walk, *before);
+            if (!batch_order_.empty()) choose_rows(walk.step, *now);
+        }
     }
     barrier_.wait(thread);
     commit(thread, *before);
@@ -419,9 +427,10 @@ template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk, Bat
     walk = walk_;
 }
 
-/// After the meeting nobody reads the batch before any more, so what it changed can be written: all have the same.
-template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, Batch &now, Batch &before) noexcept {
-    choose_rows(walk, now);
+/// After the meeting nobody reads the batch before any more, so what it changed can be written: all have the same. What does not need the
+/// others is done while they come.
+template <class L>
+void OwnersMethod<L>::super_step(int thread, Walk &walk, Batch &now, Batch &before, Batch &next) noexcept {
     Parts *const parts = parts_.data() + walk.step % 2 * V_;
     each_owner(thread, [&](int owner) {
         ZU sums[m];
@@ -434,9 +443,10 @@ template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, Batc
             part[j] = (joins_ && owner % 2 == 1 ? part[j] : 0.0) + (A * sums[k][0] + B * sums[k][1]);
         }
     });
-    barrier_.wait(thread);
+    barrier_.arrive(thread);
+    if (walk.step + 1 < static_cast<std::int64_t>(batch_order_.size())) choose_rows(walk.step + 1, next);
+    add_up(thread, walk, parts, now);
     commit(thread, before);
-    add_up(walk, parts, now);
     recursion(walk, now);
     each_owner(thread, [&](int owner) {
         rows_->add(owner, {now.changed_place, at(now.changed)}, now.moves, zu(owner).data());
@@ -449,14 +459,14 @@ template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, Batc
     ++walk.step;
 }
 
-/// The live rows of the batch, in the order of one of the permutations.
-template <class L> void OwnersMethod<L>::choose_rows(const Walk &walk, Batch &batch) const noexcept {
-    batch.id = batch_order_[at(walk.step)];
+/// The live rows of a step's batch, in the order of one of the permutations.
+template <class L> void OwnersMethod<L>::choose_rows(std::int64_t step, Batch &batch) const noexcept {
+    batch.id = batch_order_[at(step)];
     const std::uint64_t live = batches_->live[at(batch.id)];
     const std::int32_t *const places = batches_->rows(batch.id).data();
     std::uint8_t visited_as[m];
     int j = 0;
-    for (const std::uint8_t r : permutations_[picks_[at(walk.step)]]) {
+    for (const std::uint8_t r : permutations_[picks_[at(step)]]) {
         if ((live >> r & 1) == 0) continue;
         batch.row[j] = r;
         batch.place[j] = places[r];
@@ -474,14 +484,16 @@ template <class L> void OwnersMethod<L>::choose_rows(const Walk &walk, Batch &ba
     batch.is_pending = true;
 }
 
-/// s_j without what the batch itself changes: of the lone features, then of the owners', two by two.
-template <class L> void OwnersMethod<L>::add_up(const Walk &walk, const Parts *parts, Batch &batch) const noexcept {
+/// s_j without what the batch itself changes: of the lone features, then of the owners', two by two, as soon as their threads are there.
+template <class L>
+void OwnersMethod<L>::add_up(int thread, const Walk &walk, const Parts *parts, Batch &batch) const noexcept {
     for (int j = 0; j < batch.count; ++j) {
         const std::size_t i = at(batch.place[j]);
         const double x = walk.alpha * lone_[i][0] + walk.beta * lone_[i][1];
         batch.s[j] = lone_norm2_[i] * (steps_.power[j] * x - steps_.tau * steps_.g[j] * lone_[i][1]);
     }
-    for (int owner = 0; owner < V_; owner += 2) {
+    for (int owner = 0, there = 0; owner < V_; owner += 2) {
+        while (there < team_.size() && first_owner(there) <= owner + 1) barrier_.await(thread, there++);
         const double *const one = parts[joins_ ? owner / 2 : owner].of, *const other =
                                                                             parts[std::min(owner + 1, V_ - 1)].of;
         const bool is_sum = joins_ || owner + 1 == V_;
@@ -562,6 +574,7 @@ template <class L> void OwnersMethod<L>::rebase(int thread, Walk &walk, Batch &l
         }
     });
     walk.alpha = 1, walk.beta = 0;
+    barrier_.wait(thread); // the next step reads lone pairs before it meets the others
 }
 
 template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vector<double> &y) {
