@@ -304,8 +304,12 @@ class Run {
         if (error_) std::rethrow_exception(error_);
         return std::move(result_);
     }
-    /// The exception of Ctrl-C or of the callback that ended the run, or None.
-    nb::object exception() const { return exception_; }
+    /// The exception of Ctrl-C or of the callback that ended the run, or None. Also that of a Ctrl-C nobody has looked for yet: it
+    /// would come out of the next line of Python, without the result.
+    nb::object exception() {
+        serve({});
+        return exception_;
+    }
 
   private:
     static constexpr std::chrono::milliseconds between_looks_{50};

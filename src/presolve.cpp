@@ -453,7 +453,7 @@ void parse(const std::string &name, Presolve &presolve) {
     fail_unknown("presolve", name, {"auto", "on", "off"});
 }
 
-Presolved::Presolved(const Problem &problem, Presolve when, int threads) : original_(problem), threads_(threads) {
+Presolved::Presolved(const Problem &problem, Presolve when, Crew crew) : original_(problem), crew_(std::move(crew)) {
     if (when == Presolve::off || std::max(problem.rows(), problem.features()) > most_items) return;
     std::visit([&](const auto &matrix) { reduce(matrix, when == Presolve::automatic); }, problem.matrix());
 }
@@ -462,7 +462,8 @@ template <class Matrix> void Presolved::reduce(const Matrix &matrix, bool must_p
     const Rows rows = find_rows(original_, matrix, must_pay);
     first_row_ = rows.first;
     row_of_ = rows.of;
-    const bool fewer_rows = !row_of_.empty(), maybe_columns = !must_pay || columns_may_pay(original_, threads_);
+    crew_.check();
+    const bool fewer_rows = !row_of_.empty(), maybe_columns = !must_pay || columns_may_pay(original_, crew_.threads);
     if (!fewer_rows && !maybe_columns) return;
     if (!fewer_rows) {
         first_row_.resize(at(matrix.rows()));
@@ -476,6 +477,7 @@ template <class Matrix> void Presolved::reduce(const Matrix &matrix, bool must_p
     std::optional<AnyMatrix> smaller;
     if (maybe_columns) smaller = reduce_columns(original_, matrix, first_row_, must_pay, columns, share_);
     if (smaller) column_of_ = std::move(columns.of);
+    crew_.check();
     if (!smaller && !fewer_rows) return;
     if (!smaller)
         smaller = select_rows(original_.matrix(), std::vector<std::int64_t>(first_row_.begin(), first_row_.end()));

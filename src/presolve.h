@@ -10,6 +10,7 @@
 #pragma once
 
 #include "method.h"
+#include "parallel.h"
 #include "spdc/solvers.h"
 
 #include <functional>
@@ -23,8 +24,8 @@ namespace spdc {
 
 class Presolved {
   public:
-    /// `problem` must outlive it. automatic: only what is likely to save more time than it takes.
-    Presolved(const Problem &problem, Presolve when, int threads = 1);
+    /// `problem` must outlive it. automatic: only what is likely to save more time than it takes. May throw Interrupted.
+    Presolved(const Problem &problem, Presolve when, Crew crew = 1);
 
     /// The reduced problem, or the original one when there was nothing to gain.
     const Problem &problem() const noexcept { return reduced_ ? *reduced_ : original_; }
@@ -47,7 +48,7 @@ class Presolved {
     template <class Matrix> void reduce(const Matrix &matrix, bool must_pay);
 
     const Problem &original_;
-    int threads_;
+    Crew crew_;
     std::optional<Problem> reduced_;
     std::vector<std::int32_t> first_row_; // of each row of the reduced problem
     std::vector<std::int32_t> row_of_; // original row -> row of the reduced problem; empty: the rows are as they were

@@ -48,6 +48,28 @@ TEST(Team, KeepsLittleWorkOnTheCaller) {
     EXPECT_EQ(team.for_each(100, much_work, [](std::int64_t) {}), 4);
 }
 
+TEST(Team, StopsBetweenTwoPiecesWhenInterrupted) {
+    for (const int threads : {1, 3}) {
+        std::atomic<bool> flag = false;
+        std::atomic<int> done = 0;
+        SolveContext context;
+        context.threads = threads;
+        context.interrupt = &flag;
+        Team team{context};
+        const auto work = [&](std::int64_t) {
+            if (++done == 5) flag = true;
+            while (done < 5) std::this_thread::yield(); // nobody gets far ahead of the thread that looks at the flag
+        };
+        EXPECT_THROW(team.for_each(1000000, much_work, work), Interrupted);
+        EXPECT_LT(done, 1000000);
+        EXPECT_THROW(team.for_each(10, 1, work), Interrupted) << "little work, too";
+        team.ignore_interrupts();
+        done = 5;
+        team.for_each(100, much_work, work);
+        EXPECT_EQ(done, 105);
+    }
+}
+
 TEST(Team, FillsWithZerosToTheLast) {
     Team team(3);
     for (const std::size_t count : {0U, 1U, 300000U, 1U << 19, (1U << 19) + 1}) {

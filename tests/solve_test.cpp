@@ -637,6 +637,46 @@ TEST(SolveStops, WhenItsFunctionSaysSo) {
     EXPECT_EQ(solve(tiny_problem(), Spdc{}, tolerance_of(1e-15), context).stop_reason, StopReason::interrupted);
 }
 
+/// Certified from scratch, whatever was half done when the run was broken off.
+TEST(SolveStops, AtAnyMomentWithAPointAndItsOwnGap) {
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Hinge{})}) {
+        for (const Intercept intercept : {Intercept::none, Intercept::free}) {
+            const Problem problem = tiny_problem(loss, L2{1e-3}, intercept);
+            for (const char *solver : {"newton", "newton_cg", "lbfgs", "spdc_fast", "auto"}) {
+                if (loss.name() == Hinge::name &&
+                    (solver == std::string("newton_cg") || solver == std::string("lbfgs")))
+                    continue;
+                StopReason reason = StopReason::interrupted;
+                for (int moment = 1; reason == StopReason::interrupted; moment += 1 + moment / 8) {
+                    int asked = 0;
+                    SolveContext context;
+                    context.presolve = Presolve::on;
+                    context.stop = [&] { return ++asked >= moment; };
+                    const Result result = solve(problem, make_solver(solver), tolerance_of(1e-9), context);
+                    reason = result.stop_reason;
+                    SCOPED_TRACE(solver + std::string(", asked ") + std::to_string(asked) + " times");
+                    ASSERT_TRUE(reason == StopReason::interrupted || reason == StopReason::gap_reached);
+                    EXPECT_TRUE(std::isfinite(result.worst().relative_gap));
+                    expect_own_valid_gap(problem, result);
+                }
+            }
+        }
+    }
+}
+
+TEST(SolveStops, WithTheWeightsItStartedFromIfInterruptedAtOnce) {
+    const Problem problem = tiny_problem();
+    Start start;
+    start.weights.assign(static_cast<std::size_t>(problem.features()), 0.25);
+    const std::atomic<bool> flag{true};
+    SolveContext context;
+    context.interrupt = &flag;
+    context.start = &start;
+    const Result result = solve(problem, Spdc{}, tolerance_of(1e-14), context);
+    EXPECT_EQ(result.weights, start.weights);
+    expect_own_valid_gap(problem, result);
+}
+
 TEST(SolveStarts, FromWeightsAlone) {
     const Problem problem = tiny_problem(Hinge{}, L2{0.05}, Intercept::free);
     const Result first = solve(problem, Auto{}, tolerance_of(1e-8));

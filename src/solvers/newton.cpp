@@ -97,8 +97,8 @@ class FusedNewton final : public Method {
 };
 
 FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
-    : problem_(problem), rows_(problem, context.seed, context.threads), loss_(problem.loss()),
-      step_loss_(problem.loss()), is_weighted_(!problem.importance().empty()) {
+    : problem_(problem), rows_(problem, context.seed, context), loss_(problem.loss()), step_loss_(problem.loss()),
+      is_weighted_(!problem.importance().empty()) {
     const std::size_t d = rows_.dimension();
     l2_.resize(static_cast<Eigen::Index>(d));
     for (std::int64_t j = 0; j < problem.dimension(); ++j) {

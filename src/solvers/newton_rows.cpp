@@ -41,8 +41,8 @@ void RowSums::add(const RowSums &other) {
     add_to(tail, other.tail);
 }
 
-RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Source source)
-    : problem_(problem), kernels_(newton_kernels()), team_(threads), rows_(at(problem.rows())) {
+RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, const Crew &crew, Source source)
+    : problem_(problem), kernels_(newton_kernels()), team_(crew), rows_(at(problem.rows())) {
     runs_.resize((rows_ + run - 1) / run);
     std::iota(runs_.begin(), runs_.end(), 0);
     if (source == Source::copied) shuffle(seed);
@@ -251,8 +251,12 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
         for (std::size_t part = next_part++; part < parts; part = next_part++) {
             own.clear();
             try {
-                for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) work(k, scratch, own);
-            } catch (...) { // no memory for a block, say: nobody starts another part, and the caller hears of it
+                for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
+                    if (thread == 0) team_.check();
+                    work(k, scratch, own);
+                }
+            } catch (
+                ...) { // interrupted, or no memory for a block: nobody starts another part, and the caller hears of it
                 next_part = parts;
                 std::call_once(failed, [&] { error = std::current_exception(); });
             }

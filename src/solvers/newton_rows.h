@@ -64,9 +64,9 @@ class RowBlocks {
   public:
     /// A shuffled copy of the problem's rows, the intercept as a column of ones; or the rows where they are, in their order.
     enum class Source { copied, in_place };
-    RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Source source);
-    RowBlocks(const Problem &problem, std::uint64_t seed, int threads = 1)
-        : RowBlocks(problem, seed, threads, problem.is_shuffled() ? Source::in_place : Source::copied) {}
+    RowBlocks(const Problem &problem, std::uint64_t seed, const Crew &crew, Source source);
+    RowBlocks(const Problem &problem, std::uint64_t seed, const Crew &crew = 1)
+        : RowBlocks(problem, seed, crew, problem.is_shuffled() ? Source::in_place : Source::copied) {}
 
     std::size_t rows() const { return rows_; }
     std::size_t blocks() const { return blocks_; }

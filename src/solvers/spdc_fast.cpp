@@ -220,7 +220,7 @@ FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::op
     R_ = median_norm(std::move(norm2));
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
-        if (free_intercept_) x0_ = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
+        if (free_intercept_) x0_ = best_constant(problem, context) / column_;
         for (std::size_t p = 0; p < rows_.count; ++p) rows_.state[p].norm2 += omega_row(p) * column_ * column_;
     }
     // All duals start at 0, where u and the x that it implies are 0, too; rows without entries never move.

@@ -98,6 +98,35 @@ def test_ctrl_c_stops_soon_and_leaves_the_best_result(solver, threads):
 
 
 @pytest.mark.usefixtures("hears_ctrl_c")
+@pytest.mark.parametrize("loss", ["logistic", "hinge"])
+def test_ctrl_c_is_heard_at_any_moment_of_a_long_step(loss):
+    """A step of newton takes a second here. CPU time, because others may share the machine."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(100000, 150))
+    y = np.sign(X @ rng.normal(size=150) + 20 * rng.normal(size=len(X)))
+    options = {"loss": loss, "l2": 1e-6, "solver": "newton", "tolerance": 1e-10, "intercept": True, "threads": 1}
+    for moment in (0.15, 0.4, 0.8, 1.1):
+        sent = []
+
+        def interrupt():
+            sent.append(time.process_time())
+            os.kill(os.getpid(), signal.SIGINT)
+
+        timer = threading.Timer(moment, interrupt)
+        timer.start()
+        try:
+            spdc.solve(X, y, **options)
+            timer.cancel()
+            timer.join()
+            assert not sent, "the run was over, but the interrupt was not raised with its result"
+        except KeyboardInterrupt as caught:
+            assert time.process_time() - sent[0] < 0.2, moment
+            if hasattr(caught, "result"):  # else it came before the run
+                assert np.isfinite(caught.result.relative_gap)
+                assert spdc.verify(X, y, caught.result, tolerance=np.inf).certified
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_stops_an_estimator():
     X, y, _ = slow_problem()
     threading.Timer(0.4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
