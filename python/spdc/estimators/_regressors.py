@@ -11,6 +11,7 @@ from sklearn.linear_model._base import LinearModel
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils._param_validation import StrOptions
 
+from . import _paths
 from ._base import COMMON_CONSTRAINTS, NON_NEGATIVE, POSITIVE, UNIT, Certified, dataset_of, fit_linear, total_weight
 
 
@@ -278,6 +279,11 @@ class ElasticNet(MultiOutputMixin, RegressorMixin, SeveralTargets, LinearModel):
         l1, l2 = self.alpha * self.l1_ratio, self.alpha * (1 - self.l1_ratio)
         self._fit_columns(X, y, weights, np.full(targets, l1), np.full(targets, l2), 1.0)
         return self
+
+    @staticmethod
+    def path(X, y, **parameters):
+        """``spdc.enet_path``, as scikit-learn's models have theirs."""
+        return _paths.enet_path(X, y, **parameters)
 
     @property
     def sparse_coef_(self):
