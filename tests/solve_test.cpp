@@ -677,6 +677,47 @@ TEST(SolveStops, WithTheWeightsItStartedFromIfInterruptedAtOnce) {
     expect_own_valid_gap(problem, result);
 }
 
+/// The same problem with 64-bit columns.
+template <class Value> Problem widened(const Problem &problem) {
+    const auto &narrow = std::get<CsrMatrix<Value>>(problem.matrix());
+    Dataset data;
+    data.matrix = CsrMatrix<Value, std::int64_t>::own(narrow.cols(), {narrow.offsets().begin(), narrow.offsets().end()},
+                                                      {narrow.columns().begin(), narrow.columns().end()},
+                                                      {narrow.values().begin(), narrow.values().end()});
+    data.targets.assign(problem.targets().begin(), problem.targets().end());
+    return Problem(data, problem.loss(), problem.regularizer(), with_intercept(problem.intercept()));
+}
+
+TEST(Solve, GivesTheSameBitsWithColumnsOfAnyWidth) {
+    for (const bool one_value : {false, true}) {
+        for (const bool floats : {false, true}) {
+            TinyData rows = tiny_data({});
+            if (one_value) rows = with_one_value_a_row(std::move(rows));
+            const Dataset data = as_dataset(std::move(rows), floats ? Storage::csr_float : Storage::csr_double);
+            const Problem narrow(data, Logistic{}, L2{0.05}, with_intercept(Intercept::free));
+            const Problem wide = floats ? widened<float>(narrow) : widened<double>(narrow);
+            ASSERT_TRUE(is_wide(wide.matrix()));
+            for (const std::string &solver : solver_names()) {
+                if (solver == WorkingSet::name) continue; // needs an l1 penalty
+                for (const bool copy : {true, false}) {
+                    if (!copy && (solver == Newton::name || solver == Hybrid::name)) continue;
+                    SCOPED_TRACE(solver + (copy ? "" : " without a copy"));
+                    SolveContext context;
+                    context.copy = copy;
+                    const Result one = solve(narrow, make_solver(solver), pass_limit_of(20), context);
+                    const Result two = solve(wide, make_solver(solver), pass_limit_of(20), context);
+                    EXPECT_EQ(one.weights, two.weights);
+                    EXPECT_EQ(one.dual, two.dual);
+                    EXPECT_EQ(one.solver, two.solver);
+                }
+            }
+            const Problem sparse = wide.with(ElasticNet{0.01, 0});
+            EXPECT_EQ(solve(sparse, WorkingSet{}).weights,
+                      solve(narrow.with(ElasticNet{0.01, 0}), WorkingSet{}).weights);
+        }
+    }
+}
+
 TEST(SolveStarts, FromWeightsAlone) {
     const Problem problem = tiny_problem(Hinge{}, L2{0.05}, Intercept::free);
     const Result first = solve(problem, Auto{}, tolerance_of(1e-8));

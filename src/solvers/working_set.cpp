@@ -565,8 +565,7 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
 } // namespace
 
 std::unique_ptr<Method> make_column_sets(const Problem &problem, const Crew &crew) {
-    const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
-                          std::holds_alternative<DenseMatrix<float>>(problem.matrix());
+    const bool is_float = has_floats(problem.matrix());
     if (is_float) return std::make_unique<WorkingSetMethod<float>>(problem, crew);
     return std::make_unique<WorkingSetMethod<double>>(problem, crew);
 }
