@@ -470,7 +470,7 @@ void InputStream::skip_byte_order_mark() {
 SharedBytes InputStream::map_or_read() {
     if (size_ == 0 || compressed_ || path_ == "-") {
         auto bytes = std::make_shared<ByteBuffer>(read_all(*this));
-        return {text_of(*bytes), bytes};
+        return {text_of(*bytes), bytes, false};
     }
     const Descriptor input(open_for_reading(path_), true);
     const std::size_t size = size_of(input, name_);
@@ -479,7 +479,13 @@ SharedBytes InputStream::map_or_read() {
         fail_system(name_, "map into memory", size == 0 ? EINVAL : errno);
     }
     const std::shared_ptr<const void> owner(memory, [size](void *mapped) { ::munmap(mapped, size); });
-    return {{static_cast<const char *>(memory), size}, owner};
+    return {{static_cast<const char *>(memory), size}, owner, true};
+}
+
+void SharedBytes::release(std::size_t count) const noexcept {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    // nobody writes to the mapping, so what is read again comes from the file
+    if (is_mapped) ::madvise(const_cast<char *>(bytes.data()), count / page * page, MADV_DONTNEED);
 }
 
 void InputStream::check_rest() {

@@ -19,6 +19,10 @@ inline std::string_view text_of(const ByteBuffer &bytes) noexcept { return {byte
 struct SharedBytes {
     std::string_view bytes;
     std::shared_ptr<const void> owner;
+    bool is_mapped = false;
+
+    /// The first `count` bytes are not needed again soon: a mapped file gives their memory back.
+    void release(std::size_t count) const noexcept;
 };
 
 /// The bytes one after another. Compression is undone piece by piece, so that the text need not be in memory as a whole.

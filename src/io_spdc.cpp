@@ -234,6 +234,7 @@ SpdcFile open_spdc(const SharedBytes &file, const std::string &name, int threads
     numbers(data.targets, layout.targets);
     if (header.has_weights != 0) numbers(data.weights, layout.weights);
     numbers(data.row_order, layout.order);
+    file.release(layout.offsets);
     data.index_base = static_cast<int>(header.index_base);
     data.matrix = view_any_matrix(name, file, header, threads);
     try {

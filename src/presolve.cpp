@@ -359,7 +359,7 @@ bool merges_columns(const Problem &problem) { return std::holds_alternative<L2>(
 /// from them, and little is gained.
 bool columns_may_pay(const Problem &problem, int threads) {
     if (!merges_columns(problem) || problem.features() <= problem.rows()) return false;
-    return passes_on_text(problem, threads) >= (problem.row_values().empty() ? 25 : 150);
+    return passes_on_text(problem) >= (problem.row_values(threads).empty() ? 25 : 150);
 }
 
 template <class Matrix> bool columns_look_promising(const Matrix &matrix, std::span<const std::int32_t> rows) {

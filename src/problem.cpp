@@ -353,22 +353,19 @@ std::span<const double> Problem::row_values(int threads) const {
     return values;
 }
 
-std::span<const double> Problem::squared_row_norms(int threads) const {
-    std::vector<double> &norms = row_facts_->squared_norms;
-    std::call_once(row_facts_->has_norms, [&] {
-        norms.resize(at(rows()));
-        const auto values = row_values(threads);
-        std::visit(
-            [&](const auto &matrix) {
-                each_row(rows(), values.empty() ? matrix.nonzeros() : rows(), threads, [&](std::int64_t i) {
-                    const auto row = matrix.row(i);
-                    norms[at(i)] = values.empty() ? squared_norm(row)
-                                                  : static_cast<double>(row.size()) * values[at(i)] * values[at(i)];
-                    return true;
-                });
-            },
-            *matrix_);
-    });
+std::vector<double> Problem::squared_row_norms(int threads) const {
+    std::vector<double> norms(at(rows()));
+    const auto values = row_values(threads);
+    std::visit(
+        [&](const auto &matrix) {
+            each_row(rows(), values.empty() ? matrix.nonzeros() : rows(), threads, [&](std::int64_t i) {
+                const auto row = matrix.row(i);
+                norms[at(i)] = values.empty() ? squared_norm(row)
+                                              : static_cast<double>(row.size()) * values[at(i)] * values[at(i)];
+                return true;
+            });
+        },
+        *matrix_);
     return norms;
 }
 

@@ -113,8 +113,10 @@ TEST(RowFacts, AreTheSameForAnyNumberOfThreads) {
         const TinyData any = tiny_data({.rows = 2000, .columns = 150, .density = 0.9});
         const Dataset data = as_dataset(one_value ? with_one_value_a_row(any) : any, Storage::csr_double);
         const Problem alone(data, Logistic{}, L2{1}), together(data, Logistic{}, L2{1});
-        const auto values = alone.row_values(), norms = alone.squared_row_norms();
-        const auto own_norms = together.squared_row_norms(4), own_values = together.row_values(4);
+        const auto values = alone.row_values();
+        const auto norms = alone.squared_row_norms();
+        const auto own_norms = together.squared_row_norms(4);
+        const auto own_values = together.row_values(4);
         EXPECT_EQ(values.size(), one_value ? 2000 : 0);
         EXPECT_TRUE(std::equal(values.begin(), values.end(), own_values.begin(), own_values.end()));
         EXPECT_TRUE(std::equal(norms.begin(), norms.end(), own_norms.begin(), own_norms.end()));

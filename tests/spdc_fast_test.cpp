@@ -15,12 +15,17 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+struct Blocks {
+    std::int64_t rows = 1;
+    std::size_t streams = 1;
+};
+
 /// The order in which spdc_fast visits rows: a shuffle to store short ones, long ones stay where they are; then in every sweep blocks
-/// of one, two or four in random order, the first one shorter by a random number of rows.
+/// in random order, the first one shorter by a random number of rows; the rows of so many blocks take turns.
 class VisitingOrder {
   public:
-    VisitingOrder(std::int64_t n, std::int64_t block, bool rows_are_long, std::uint64_t seed)
-        : random_(seed), block_(block), stored_(at(n)) {
+    VisitingOrder(std::int64_t n, Blocks blocks, bool rows_are_long, std::uint64_t seed)
+        : random_(seed), block_(blocks.rows), streams_(blocks.streams), stored_(at(n)) {
         std::iota(stored_.begin(), stored_.end(), 0);
         if (!rows_are_long) random_.shuffle(stored_);
     }
@@ -29,9 +34,12 @@ class VisitingOrder {
         std::vector<std::int64_t> ends, rows; // of the blocks
         for (std::int64_t end = block_ - shift; end < n + block_; end += block_) ends.push_back(end);
         random_.shuffle(ends);
-        for (const std::int64_t end : ends) {
-            for (std::int64_t i = end - block_; i < end; ++i) {
-                if (0 <= i && i < n) rows.push_back(stored_[at(i)]);
+        for (std::size_t first = 0; first < ends.size(); first += streams_) {
+            for (std::int64_t left = block_; left > 0; --left) {
+                for (std::size_t k = first; k < std::min(first + streams_, ends.size()); ++k) {
+                    const std::int64_t i = ends[k] - left;
+                    if (0 <= i && i < n) rows.push_back(stored_[at(i)]);
+                }
             }
         }
         return rows;
@@ -40,6 +48,7 @@ class VisitingOrder {
   private:
     spdc::Random random_;
     std::int64_t block_;
+    std::size_t streams_;
     std::vector<std::int64_t> stored_;
 };
 
@@ -53,7 +62,7 @@ Tiny full_rows(Task task) {
 }
 
 void expect_eager_twin(const TinyData &data, const AnyLoss &loss, double lambda, double omega, bool is_sdca,
-                       std::int64_t block = 1, int sweeps = 25) {
+                       Blocks blocks = {}, int sweeps = 25) {
     const Problem problem(as_dataset(data), loss, L2{lambda});
     SolveContext context;
     context.seed = 5;
@@ -65,7 +74,7 @@ void expect_eager_twin(const TinyData &data, const AnyLoss &loss, double lambda,
     const double tau =
         is_sdca ? 1 / (lambda * n) : omega * std::sqrt(loss.gamma() / (lambda * n)) / median_norm(problem);
     EagerFast twin(dense, lambda, tau);
-    VisitingOrder order(problem.rows(), block, data.rows.front().size() >= 40, context.seed);
+    VisitingOrder order(problem.rows(), blocks, problem.nonzeros() >= 32 * problem.rows(), context.seed);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
         for (const std::int64_t i : order.next_sweep()) twin.visit(at(i));
         method->advance(1);
@@ -111,11 +120,20 @@ TEST(SpdcFast, LogisticStepsLeaveATwentiethOfTheResidual) {
 }
 
 TEST(SpdcFast, VisitsRowsOfLargeDataInBlocks) {
-    for (const auto &[rows, block] : {std::pair{20000, 2}, std::pair{70000, 4}}) {
+    struct Shape {
+        std::int64_t rows, columns;
+        double density;
+        Blocks blocks;
+    };
+    // rows much alike, more than the near caches hold, or even more; and rows unlike one another
+    for (const Shape &shape :
+         {Shape{20000, 7, 1, {4, 4}}, Shape{70000, 7, 1, {8, 4}}, Shape{17000, 400, 0.05, {16, 1}}}) {
         Tiny tiny = full_rows(Task::regression);
-        tiny.rows = rows;
-        tiny.density = 1;
-        expect_eager_twin(tiny_data(tiny), Squared{}, 1e-3, 1, false, block, 2);
+        tiny.rows = shape.rows;
+        tiny.columns = shape.columns;
+        tiny.density = shape.density;
+        SCOPED_TRACE(shape.rows);
+        expect_eager_twin(tiny_data(tiny), Squared{}, 1e-3, 1, false, shape.blocks, 2);
     }
 }
 

@@ -61,8 +61,7 @@ class Twin {
   public:
     Twin(const Problem &problem, const Spdc &options, std::uint64_t seed)
         : problem_(problem), options_(options), seed_(seed), n_(static_cast<double>(problem.rows())),
-          m_(static_cast<double>(options.batch_size)),
-          norms_(problem.squared_row_norms().begin(), problem.squared_row_norms().end()) {
+          m_(static_cast<double>(options.batch_size)), norms_(problem.squared_row_norms()) {
         set_intercept();
         for (std::int64_t i = 0; i < problem.rows(); ++i) {
             double &norm = norms_[static_cast<std::size_t>(i)];

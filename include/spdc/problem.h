@@ -131,11 +131,11 @@ class Problem {
     /// u = (1/W) sum_i w_i y_i a_i
     void combine(std::span<const double> y, std::span<double> u) const;
 
-    // Found when first asked, on so many threads.
+    // On so many threads.
     /// Squared row norms |a_i|^2 of the data, without intercept and weight.
-    std::span<const double> squared_row_norms(int threads = 1) const;
+    std::vector<double> squared_row_norms(int threads = 1) const;
     /// The value that all entries of row i have, as in text that is counted by 0 and 1 and then normalised. Empty unless the matrix is
-    /// sparse and every row has one.
+    /// sparse and every row has one. Found when first asked.
     std::span<const double> row_values(int threads = 1) const;
 
     double primal(std::span<const double> x) const;
@@ -143,10 +143,10 @@ class Problem {
     double dual(std::span<const double> y) const;
 
   private:
-    /// What the rows are asked for now and then, shared by copies of the problem.
+    /// Shared by copies of the problem.
     struct RowFacts {
-        std::once_flag has_norms, has_values;
-        std::vector<double> squared_norms, values;
+        std::once_flag has_values;
+        std::vector<double> values;
     };
 
     Problem() = default;

@@ -327,7 +327,7 @@ struct SolveContext {
     int threads = 1;
     Presolve presolve = Presolve::automatic;
     bool copy = true; // false: no solver or presolve that copies the data, and all others read them where they are
-    bool same_bits = false; // for any number of threads: without the owners of spdc_fast, which start at 4 threads
+    bool same_bits = false;       // for any number of threads: nothing that starts at 4 threads
     const Start *start = nullptr; // certified first; methods that can go on from there do
     bool full_trace = false;      // certify on schedule, also where a method guesses that it is too early
 };

@@ -1,4 +1,5 @@
 // Picks a solver from the shape of the problem. A wrong choice costs time, never correctness: the certified gap decides.
+#include "kernels.h"
 #include "methods.h"
 #include "newton_cg.h"
 
@@ -7,11 +8,26 @@
 
 namespace spdc {
 
+namespace {
+
+/// |a_i|^2 on average, judged by some rows.
+double mean_squared_norm(const Problem &problem) {
+    constexpr std::int64_t most = 10000;
+    const std::int64_t step = std::max<std::int64_t>(1, problem.rows() / most);
+    double sum = 0, count = 0;
+    std::visit(
+        [&](const auto &matrix) {
+            for (std::int64_t i = 0; i < matrix.rows(); i += step, ++count) sum += squared_norm(matrix.row(i));
+        },
+        problem.matrix());
+    return sum / std::max(1.0, count);
+}
+
+} // namespace
+
 /// 6 (1 + sqrt(kappa/n)/2)
-double passes_on_text(const Problem &problem, int threads) {
-    const std::span<const double> norms = problem.squared_row_norms(threads);
-    double mean = 0;
-    for (const double norm : norms) mean += norm / static_cast<double>(norms.size());
+double passes_on_text(const Problem &problem) {
+    const double mean = mean_squared_norm(problem);
     const double gamma = problem.loss().gamma() > 0 ? problem.loss().gamma() : 0.1;
     const double n = static_cast<double>(problem.rows());
     return 6 * (1 + 0.5 * std::sqrt(mean / (problem.strong_convexity() * n * gamma)));
@@ -62,8 +78,8 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
 
 /// Passes over the data that spdc_fast is likely to need to a gap of 1e-6: some times what text needs where the features are few. Where
 /// they are many, targets can be fitted, which is easy: labels from a quarter as many features as rows on, numbers from four times as many.
-double predicted_passes(const Problem &problem, int threads) {
-    const double text = passes_on_text(problem, threads);
+double predicted_passes(const Problem &problem) {
+    const double text = passes_on_text(problem);
     const auto n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.features());
     const double many = problem.loss().task() == Task::classification ? 0.25 * n : 4 * n;
     return d < many ? std::min(3 * text, 1e4) : std::min(text, 60.0);
@@ -75,9 +91,9 @@ bool prefers_newton(const Problem &problem, const SolveContext &context) {
     // that text needs where the targets are labels, and a multiple of that where they are numbers.
     const bool has_threads = context.threads >= 4 && !context.same_bits && problem.nonzeros() >= 1000000;
     const double worth = has_threads || problem.loss().task() == Task::regression ? 20 : 60;
-    if (!is_smooth(problem.loss()) && passes_on_text(problem, context.threads) < worth) return false;
+    if (!is_smooth(problem.loss()) && passes_on_text(problem) < worth) return false;
     return problem.dimension() <= 100 ||
-           newton_passes(problem, newton_iterations(problem.loss())) < predicted_passes(problem, context.threads);
+           newton_passes(problem, newton_iterations(problem.loss())) < predicted_passes(problem);
 }
 
 } // namespace
@@ -111,7 +127,7 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     const bool is_uniform = problem.penalty_factors().empty();
     if (may_copy && prefers_newton(problem, context)) return {newton, is_uniform ? fast : general};
     // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
-    const double text = is_uniform ? passes_on_text(problem, context.threads) : 0;
+    const double text = is_uniform ? passes_on_text(problem) : 0;
     if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * text, 100.0, 500.0);
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     std::vector<Choice> choices;

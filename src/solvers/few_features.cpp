@@ -39,6 +39,7 @@ class FewFeatures final : public Method {
     void aim(double tolerance) override { tolerance_ = tolerance; }
     void advance(double passes) override;
     double passes() const override { return passes_; }
+    bool has_point() const override { return passes_ > 0; }
     void point(std::vector<double> &x, std::vector<double> &y) override {
         x = x_;
         y = residuals();

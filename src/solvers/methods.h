@@ -23,7 +23,7 @@ struct Choice {
 /// Solvers that suit the problem, what the context allows and its threads, best first.
 std::vector<Choice> choose(const Problem &problem, const SolveContext &context);
 /// Passes that spdc_fast needs on text to a relative gap of 1e-6, about.
-double passes_on_text(const Problem &problem, int threads);
+double passes_on_text(const Problem &problem);
 /// sdca for plain l2 penalties and permuted rows: a kernel of spdc_fast.
 std::unique_ptr<Method> make_fast_sdca(const Problem &problem, const Sdca &options, const SolveContext &context);
 

@@ -68,8 +68,7 @@ SpdcMethod::SpdcMethod(const Problem &problem, const Spdc &options, const SolveC
     if (m_ > n_) {
         fail(ErrorKind::invalid_argument, fmt::format("batch-size = {}: the data have only {} rows", m_, n_));
     }
-    const auto squared_norms = problem.squared_row_norms();
-    norms_.assign(squared_norms.begin(), squared_norms.end());
+    norms_ = problem.squared_row_norms();
     if (problem.intercept() == Intercept::penalized) column_ = 1;
     if (problem.intercept() == Intercept::free) {
         std::vector<double> sorted = norms_;

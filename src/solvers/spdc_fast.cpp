@@ -45,6 +45,14 @@ struct alignas(32) RowState {
     double b, y, norm2; // norm2: of sqrt(omega) a, see spdc.cpp
 };
 
+/// Memory likes blocks of rows that follow one another, visited in random order: two thirds of the time of single rows on rcv1 and
+/// covtype. But rows that are always visited together count as one where they are much alike: they do one another's work.
+/// Squared loss on covtype needs 29 passes with single rows, 53 with blocks of 4, 86 with blocks of 8, and 32 where the rows of four
+/// blocks of 8 take turns. So rows of text come in blocks, others take turns, and those that stay in a near cache go singly.
+struct VisitingOrder {
+    std::size_t rows = 1, streams = 1; // of a block, and blocks whose rows take turns
+};
+
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
 /// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted. Values: pointers,
 /// or Same. Index: of the columns that are read; those of another width are copied.
@@ -52,14 +60,8 @@ template <class Values, class Index> struct RandomRows {
     std::size_t count;           // of rows
     std::vector<RowState> state; // one more than rows
     const Index *columns = nullptr;
-    /// Rows visited one after another, which the memory likes: two thirds of the time of single rows on rcv1 and covtype. The larger
-    /// the block, the less random the order, which counts where features are few: squared loss on cadata needs 107 passes with
-    /// single rows, 254 with blocks of 4. So rows that stay in a near cache go singly.
-    std::size_t block() const noexcept {
-        const std::int64_t bytes =
-            state.back().begin * static_cast<std::int64_t>(sizeof *columns + (is_same ? 0 : sizeof(Value)));
-        return bytes < 1 << 20 ? 1 : (bytes < 1 << 22 ? 2 : 4);
-    }
+    /// How to visit them.
+    VisitingOrder order() const noexcept;
 
     RandomRows(const Problem &problem, bool may_copy, Random &random);
     bool is_copy() const { return !order_.empty(); }
@@ -84,6 +86,7 @@ template <class Values, class Index> struct RandomRows {
     template <class Matrix> void refer_to(const Matrix &matrix);
     template <class Matrix> void refer_to_dense(const Matrix &matrix);
     template <class Matrix> void copy(const Matrix &matrix, Random &random);
+    double likeness() const noexcept;
     std::span<const double> row_values_;
     std::vector<Index> same_columns_; // of all rows, where they are dense ones of the problem
     std::int64_t column_mask_ = -1;   // 0 there: a branch instead doubles the time of short rows
@@ -153,6 +156,36 @@ void RandomRows<Values, Index>::copy(const Matrix &matrix, Random &random) {
     values_ = own_values_.data();
 }
 
+template <class Values, class Index> VisitingOrder RandomRows<Values, Index>::order() const noexcept {
+    const std::int64_t bytes =
+        state.back().begin * static_cast<std::int64_t>(sizeof *columns + (is_same ? 0 : sizeof(Value)));
+    const std::size_t most = std::max<std::size_t>(1, count / 1024); // or the order of the blocks is hardly random
+    if (bytes < 1 << 20 || most == 1) return {1, 1};
+    if (likeness() < 0.02) return {std::min<std::size_t>(16, most), 1}; // text has some 0.005
+    return {std::min<std::size_t>(bytes < 1 << 22 ? 4 : 8, most), 4};
+}
+
+/// The mean squared cosine between neighbours.
+template <class Values, class Index> double RandomRows<Values, Index>::likeness() const noexcept {
+    constexpr std::size_t looks = 256;
+    double sum = 0;
+    for (std::size_t look = 0; look < looks; ++look) {
+        const std::size_t k = look * (count - 1) / looks, m = k + 1;
+        const Index *const a = columns_of(k), *const b = columns_of(m);
+        double product = 0, norm_a = 0, norm_b = 0;
+        for (std::int64_t p = 0; p < size(k); ++p) norm_a += values(k)[p] * values(k)[p];
+        for (std::int64_t q = 0; q < size(m); ++q) norm_b += values(m)[q] * values(m)[q];
+        for (std::int64_t p = 0, q = 0; p < size(k) && q < size(m);) {
+            if (a[p] == b[q]) product += values(k)[p] * values(m)[q];
+            const bool steps_a = a[p] <= b[q], steps_b = b[q] <= a[p];
+            p += steps_a;
+            q += steps_b;
+        }
+        if (product != 0) sum += product * product / (norm_a * norm_b);
+    }
+    return sum / looks;
+}
+
 template <class L, class Values, class Index> class FastMethod final : public Method {
   public:
     FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking, bool is_sdca,
@@ -170,11 +203,13 @@ template <class L, class Values, class Index> class FastMethod final : public Me
   private:
     void set_steps();
     void start_sweep();
+    void list_visits();
     void end_sweep();
     void activate_all();
     template <bool is_sdca> void visit(std::size_t from, std::size_t to) noexcept;
     void watch(std::size_t i, double s, double y, double b, double delta) noexcept;
     void rebase() noexcept;
+    std::size_t live() const noexcept { return shrinks_ ? active_.size() : rows_.count; }
     double omega_row(std::size_t i) const noexcept { return omega_row_.empty() ? 1.0 : omega_row_[i]; }
     double quadratic_gap() const noexcept;
 
@@ -197,7 +232,10 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     std::optional<OmegaRule> rule_;
     std::vector<OmegaChange> omega_changes_;
     Shrinking shrink_;
-    std::vector<std::int32_t> active_, visiting_; // active rows in order; blocks of them in this sweep's order
+    VisitingOrder order_;
+    std::vector<std::uint32_t> blocks_; // in this sweep's order
+    std::size_t next_block_ = 0, shift_ = 0;
+    std::vector<std::int32_t> active_, visiting_; // active rows in order, where not all are, and the next ones to visit
     std::vector<std::uint8_t> dropped_;
     std::size_t next_ = 0;
     std::size_t sample_ = 8; // every so many visits one is looked at for the gap, a power of two
@@ -210,17 +248,17 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
                                          bool shrinking, bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem, context.copy, random_), dual_(at(n_)), dropped_(at(n_)) {
-    const std::span<const double> norms = problem.squared_row_norms();
+      rows_(problem, context.copy, random_), dual_(at(n_)), dropped_(shrinks_ ? at(n_) : 0) {
+    std::vector<double> norm2 = problem.squared_row_norms(context.threads);
     free_intercept_ = problem.intercept() == Intercept::free;
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
-    std::vector<double> norm2(rows_.count);
     for (std::size_t p = 0; p < rows_.count; ++p) {
         const std::size_t i = rows_.row_at(p);
         if (!omega_row_.empty()) omega_row_[p] = problem_.importance()[i];
         rows_.state[p].b = problem_.targets()[i];
-        norm2[p] = rows_.state[p].norm2 = omega_row(p) * norms[i];
+        rows_.state[p].norm2 = omega_row(p) * norm2[i];
     }
+    for (std::size_t p = 0; p < rows_.count; ++p) norm2[p] = rows_.state[p].norm2;
     R_ = median_norm(std::move(norm2));
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
@@ -236,6 +274,7 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega);
     is_sdca_ ? x_.resize(at(d_)) : zu_.resize(at(d_));
     sample_ = std::clamp<std::size_t>(std::bit_floor(rows_.count / 1024), 8, 64);
+    order_ = rows_.order();
     activate_all();
     set_steps();
     start_sweep();
@@ -260,7 +299,7 @@ void FastMethod<L, Values, Index>::start(std::span<const double> x, std::span<co
 
 template <class L, class Values, class Index> void FastMethod<L, Values, Index>::set_steps() {
     const FastSteps steps = fast_steps(rule_->omega(), rule_->product(loss_.gamma()), gamma_, R_, lambda_,
-                                       static_cast<double>(n_), std::max(1.0, static_cast<double>(active_.size())));
+                                       static_cast<double>(n_), std::max(1.0, static_cast<double>(live())));
     tau_ = steps.tau;
     rho_ = steps.rho;
     extrapolate_ = steps.extrapolate;
@@ -268,27 +307,37 @@ template <class L, class Values, class Index> void FastMethod<L, Values, Index>:
 }
 
 template <class L, class Values, class Index> void FastMethod<L, Values, Index>::start_sweep() {
-    // Inside a block rows keep their order, which the memory likes; where blocks begin changes from sweep to sweep.
-    const std::size_t block = rows_.block();
-    const std::size_t shift = at(random_.below(static_cast<std::int64_t>(block)));
-    std::vector<std::size_t> block_order((active_.size() + shift + block - 1) / block);
-    std::iota(block_order.begin(), block_order.end(), 0);
-    random_.shuffle(block_order);
-    visiting_.clear();
-    visiting_.reserve(active_.size());
-    for (const std::size_t k : block_order) {
-        const std::size_t begin = std::max(k * block, shift) - shift;
-        const std::size_t end = std::min((k + 1) * block - shift, active_.size());
-        visiting_.insert(visiting_.end(), active_.begin() + static_cast<std::ptrdiff_t>(begin),
-                         active_.begin() + static_cast<std::ptrdiff_t>(end));
-    }
-    next_ = 0;
+    const std::size_t rows = order_.rows;
+    shift_ = at(random_.below(static_cast<std::int64_t>(rows))); // where blocks begin changes from sweep to sweep
+    blocks_.resize((live() + shift_ + rows - 1) / rows);
+    std::iota(blocks_.begin(), blocks_.end(), 0);
+    random_.shuffle(blocks_);
+    next_block_ = 0;
     moved_ = young_ = 0;
     shrink_.start_sweep();
+    list_visits();
+}
+
+/// The next rows of the sweep, some thousands.
+template <class L, class Values, class Index> void FastMethod<L, Values, Index>::list_visits() {
+    constexpr std::size_t most = 8192;
+    const auto [rows, streams] = order_;
+    visiting_.clear();
+    next_ = 0;
+    while (visiting_.size() < most && next_block_ < blocks_.size()) {
+        const std::size_t last = std::min(next_block_ + streams, blocks_.size());
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (std::size_t k = next_block_; k < last; ++k) {
+                const std::size_t place = blocks_[k] * rows + row - shift_; // before the first row: a huge number
+                if (place < live()) visiting_.push_back(shrinks_ ? active_[place] : static_cast<std::int32_t>(place));
+            }
+        }
+        next_block_ = last;
+    }
 }
 
 template <class L, class Values, class Index> void FastMethod<L, Values, Index>::end_sweep() {
-    const bool was_full = static_cast<std::int64_t>(active_.size()) == n_;
+    const bool was_full = live() == rows_.count;
     // the rows were looked at as they were visited, on average half a sweep ago: their gap has gone on falling since
     const double gap = young_ / static_cast<double>(n_) + quadratic_gap();
     estimated_gap_ = gap * std::sqrt(std::clamp(gap / last_gap_, 0.01, 1.0));
@@ -296,8 +345,8 @@ template <class L, class Values, class Index> void FastMethod<L, Values, Index>:
     bool change = rule_->next(moved_);
     if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
+        const double passes = static_cast<double>(active_.size()) / static_cast<double>(n_);
         std::erase_if(active_, [&](std::int32_t i) { return dropped_[at(i)] != 0; });
-        const double passes = static_cast<double>(visiting_.size()) / static_cast<double>(n_);
         if (shrink_.end_sweep(was_full, passes) || active_.empty()) activate_all();
         change = true;
     }
@@ -305,6 +354,7 @@ template <class L, class Values, class Index> void FastMethod<L, Values, Index>:
 }
 
 template <class L, class Values, class Index> void FastMethod<L, Values, Index>::activate_all() {
+    if (!shrinks_) return;
     active_.resize(at(n_));
     std::iota(active_.begin(), active_.end(), 0);
     std::fill(dropped_.begin(), dropped_.end(), 0);
@@ -315,14 +365,14 @@ template <bool is_sdca>
 void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexcept {
     ZU *const zu = zu_.data();
     double *const x = x_.data();
-    const double inverse_n = 1 / static_cast<double>(n_);
+    const double inverse_n = 1 / static_cast<double>(n_), x_of_move = -inverse_n / lambda_;
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
     for (std::size_t k = from; k < to; ++k) {
-        if (k + 12 < visiting_.size()) { // the row's numbers, then its entries
-            const std::size_t later = at(visiting_[k + 12]);
+        if (k + 24 < visiting_.size()) { // the row's numbers, then its entries
+            const std::size_t later = at(visiting_[k + 24]);
             __builtin_prefetch(&rows_.state[later], 1);
             dual_.prefetch(later);
-            rows_.prefetch(at(visiting_[k + 6]));
+            rows_.prefetch(at(visiting_[k + 12]));
         }
         const auto i = at(visiting_[k]);
         const Index *const columns = rows_.columns_of(i);
@@ -347,6 +397,9 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
         }
         alpha *= rho_;
         beta = rho_ * (beta - tau_);
+        // alpha z + beta u must grow by -rho tau (extrapolated delta) a, of which beta u already has its part; divided before
+        // delta is known, because the next row waits for what follows
+        const double z_of_move = is_sdca ? 0 : -(rho_ * tau_ * extrapolate_ + beta * inverse_n) / alpha;
         const double move = omega_row(i) * delta, to_u = move * inverse_n;
         if (column_ != 0) {
             u0_ += to_u * column_;
@@ -356,12 +409,10 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
         row.y = next;
         moved += delta * delta * norm2;
         if constexpr (is_sdca) {
-            const double to_x = -to_u / lambda_;
+            const double to_x = move * x_of_move;
             for (std::int64_t q = 0; q < count; ++q) x[columns[q]] += to_x * static_cast<double>(values[q]);
         } else {
-            // alpha z + beta u must grow by -rho tau (extrapolated delta) a, of which beta u already has its part
-            const double to_z = -move / alpha * (rho_ * tau_ * extrapolate_ + beta * inverse_n);
-            add(ZU{to_z, to_u}, columns, values, count, zu);
+            add(ZU{move * z_of_move, to_u}, columns, values, count, zu);
         }
     }
     if constexpr (!is_sdca) alpha_ = alpha, beta_ = beta;
@@ -402,6 +453,8 @@ template <class L, class Values, class Index> void FastMethod<L, Values, Index>:
         left -= static_cast<std::int64_t>(count);
         if (alpha_ < 1e-9) rebase();
         if (next_ < visiting_.size()) continue;
+        list_visits();
+        if (!visiting_.empty()) continue;
         end_sweep();
         start_sweep();
     }
@@ -428,7 +481,7 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
                                             : make(static_cast<const double *>(nullptr), index);
     };
     if (is_wide(problem.matrix()) && !context.copy) return make_with(std::int64_t{});
-    return problem.row_values().empty() ? make_with(std::int32_t{}) : make(Same{}, std::int32_t{});
+    return problem.row_values(context.threads).empty() ? make_with(std::int32_t{}) : make(Same{}, std::int32_t{});
 }
 
 /// Owners of features for threads to share, or 1 for the serial kernel: a function of the problem, and of the number of threads only

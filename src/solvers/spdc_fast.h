@@ -186,7 +186,7 @@ template <> struct DualState<Logistic> {
         bool is_slow = false; // Newton's steps may go to and fro
         for (int iteration = 0; iteration < 60; ++iteration) {
             const double before = root, f_before = f;
-            root -= f / (1 + p * (1 - p) * inverse);
+            root -= f * (1 / (1 + p * (1 - p) * inverse)); // a quotient that need not wait for f
             if (is_slow || !(lower < root && root < upper)) root = 0.5 * (lower + upper);
             p = 1 / (1 + std::exp(-root));
             f = root + margin + (p - p0) * inverse;

@@ -11,8 +11,7 @@ namespace spdc {
 Constants::Constants(const Problem &problem)
     : n(problem.rows()), d(problem.features()), rows(static_cast<double>(n)), gamma(problem.loss().gamma()),
       lambda(problem.strong_convexity()) {
-    const std::span<const double> data_norms = problem.squared_row_norms();
-    norm2.assign(data_norms.begin(), data_norms.end());
+    norm2 = problem.squared_row_norms();
     if (problem.intercept() == Intercept::penalized) column = 1;
     if (problem.intercept() == Intercept::free) {
         std::vector<double> sorted = norm2;

@@ -88,9 +88,10 @@ template <class Value> class WorkingSetMethod final : public Method {
     }
     void point(std::vector<double> &x, std::vector<double> &y) override;
     void certified(const Found &found) override;
+    bool has_point() const override { return vertex_ || gap_ <= tolerance_ * size_ || passes() >= 50; }
     double estimated_gap() const override {
-        return std::max(vertex_ ? 0.0 : gap_ / size_, 1e-300) * reference_; // a corner is right, or it is not
-    }
+        return std::max(vertex_ ? 0.0 : gap_, 1e-300);
+    } // a corner is right, or it is not
     std::int64_t coordinates_touched() const override { return touched(); }
 
   private:
@@ -142,7 +143,6 @@ template <class Value> class WorkingSetMethod final : public Method {
     double rounding_ = 0;                            // gamma of a loss with kinks
     double gap_of_set_ = infinity;                   // gap_, but of the rounded loss
     double last_gap_ = infinity, strictness_ = 1;    // gap_of_set_ before; tightens what a set is solved to
-    double reference_ = 0;                           // the objective that the driver knows
     double floor_ = 1e-3;                            // of the curvatures, in units of the largest
     double unrest_ = infinity;                       // change of the curvatures between the last steps
     double tolerance_ = 1e-4;
@@ -184,7 +184,9 @@ template <class Value> void WorkingSetMethod<Value>::advance(double passes) {
     const std::int64_t start = touched();
     const auto asked = static_cast<std::int64_t>(passes * static_cast<double>(columns_.entries()));
     const std::int64_t end = start + std::max(asked, round_entries);
+    const bool is_first = gap_ == infinity;
     if (!has_set_) look_at_all();
+    if (is_first && gap_ <= tolerance_ * size_) return; // the start is good enough
     while (true) {
         const std::int64_t left = end - touched();
         if (step(left)) break;
@@ -208,7 +210,6 @@ template <class Value> void WorkingSetMethod<Value>::point(std::vector<double> &
 
 template <class Value> void WorkingSetMethod<Value>::certified(const Found &found) {
     const Certificate &now = found.certificate;
-    reference_ = std::max(std::fabs(now.primal), std::fabs(now.dual));
     if (is_vertex_ || is_in_barrier_) return; // says nothing of x_, or nothing new
     predict();
     if (now.relative_gap > 2 * gap_ / size_) { // screening may have trusted a guess too much

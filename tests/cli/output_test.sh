@@ -66,4 +66,15 @@ expect 0 '' "$SPDC" "${quick[@]}" back from_csv
 check "the same data, the same weights" test "$(sed '1,/^weights/d' from_csv | cut -c1-12)" = "$(sed '1,/^weights/d' plain | cut -c1-12)"
 expect 0 '^1,' "$SPDC" convert --to csv two -
 expect 2 'none/out: cannot open' "$SPDC" convert two none/out
+
+# The same bits for any number of threads, on data large enough for owners of features.
+awk 'BEGIN { srand(3); for (i = 0; i < 6300; ++i) { printf "%d", i % 3 ? 1 : -1
+    for (j = 0; j < 160; ++j) printf " %d:%d", 10 * j + 1 + int(10 * rand()), 1 + int(9 * rand()); print "" } }' >large
+for threads in 1 4; do
+    expect 0 '' "$SPDC" "${quick[@]}" --same-bits --l2 1 --solver spdc_fast --threads $threads large model$threads
+    expect 0 '' "$SPDC" "${quick[@]}" --l2 1 --solver spdc_fast --threads $threads large default$threads
+done
+check "the same bits with 1 and 4 threads" cmp -s model1 model4
+check "owners would have been used" test "$(cksum <default1)" != "$(cksum <default4)"
+
 finish
