@@ -126,11 +126,12 @@ struct Rows {
 
 /// Of the first `count` rows.
 template <class Part, class Matrix, class Key>
-Rows group_rows(const Matrix &matrix, const Key &target, std::int64_t count) {
+Rows group_rows(const Matrix &matrix, const Key &target, std::int64_t count, const Crew &crew) {
     Rows rows;
     Groups groups(at(Part::slots(count)));
     rows.of.reserve(at(Part::slots(count)));
     for (std::int64_t i = 0; i < count; ++i) {
+        if (i % 4096 == 0) crew.check();
         if (!Part::has(i)) continue;
         const auto row = matrix.row(i);
         const double b = target(i);
@@ -328,7 +329,7 @@ bool fits(const Matrix &matrix, std::int64_t entries, std::int64_t rows, std::in
 }
 
 /// The groups of equal rows; none when they would not pay.
-template <class Matrix> Rows find_rows(const Problem &problem, const Matrix &matrix, bool must_pay) {
+template <class Matrix> Rows find_rows(const Problem &problem, const Matrix &matrix, bool must_pay, const Crew &crew) {
     const std::int64_t n = matrix.rows();
     const auto target = [&](std::int64_t i) {
         return !problem.has_intercept() && is_empty(matrix.row(i)) ? 0.0 : problem.raw_targets()[at(i)];
@@ -336,12 +337,12 @@ template <class Matrix> Rows find_rows(const Problem &problem, const Matrix &mat
     if (must_pay) {
         if (n <= 20 * matrix.cols()) return {};
         // as many twins as it takes would show in the first quarter of the sample, too
-        const Rows quarter = group_rows<Sample>(matrix, target, n / 4);
+        const Rows quarter = group_rows<Sample>(matrix, target, n / 4, crew);
         if (quarter.of.size() >= 2000 && quarter.first.size() == quarter.of.size()) return {};
-        const Rows sample = group_rows<Sample>(matrix, target, n);
+        const Rows sample = group_rows<Sample>(matrix, target, n, crew);
         if (!is_promising(sample.of.size(), sample.first.size())) return {};
     }
-    Rows rows = group_rows<Everything>(matrix, target, n);
+    Rows rows = group_rows<Everything>(matrix, target, n, crew);
     const auto left = static_cast<std::int64_t>(rows.first.size());
     if (left == n) return {};
     if (!must_pay) return rows;
@@ -459,7 +460,7 @@ Presolved::Presolved(const Problem &problem, Presolve when, Crew crew) : origina
 }
 
 template <class Matrix> void Presolved::reduce(const Matrix &matrix, bool must_pay) {
-    const Rows rows = find_rows(original_, matrix, must_pay);
+    const Rows rows = find_rows(original_, matrix, must_pay, crew_);
     first_row_ = rows.first;
     row_of_ = rows.of;
     crew_.check();

@@ -694,7 +694,7 @@ TEST(Solve, GivesTheSameBitsWithColumnsOfAnyWidth) {
             TinyData rows = tiny_data({});
             if (one_value) rows = with_one_value_a_row(std::move(rows));
             const Dataset data = as_dataset(std::move(rows), floats ? Storage::csr_float : Storage::csr_double);
-            const Problem narrow(data, Logistic{}, L2{0.05}, with_intercept(Intercept::free));
+            const Problem narrow(data, Logistic{}, L2{0.05});
             const Problem wide = floats ? widened<float>(narrow) : widened<double>(narrow);
             ASSERT_TRUE(is_wide(wide.matrix()));
             for (const std::string &solver : solver_names()) {

@@ -63,7 +63,7 @@ template <class Values, class Index> struct RandomRows {
     /// How to visit them.
     VisitingOrder order() const noexcept;
 
-    RandomRows(const Problem &problem, bool may_copy, Random &random);
+    RandomRows(const Problem &problem, const SolveContext &context, Random &random);
     bool is_copy() const { return !order_.empty(); }
     /// Row of the problem at a place.
     std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
@@ -85,7 +85,7 @@ template <class Values, class Index> struct RandomRows {
     static constexpr std::int64_t long_row = 32;
     template <class Matrix> void refer_to(const Matrix &matrix);
     template <class Matrix> void refer_to_dense(const Matrix &matrix);
-    template <class Matrix> void copy(const Matrix &matrix, Random &random);
+    template <class Matrix> void copy(const Matrix &matrix, const Crew &crew, Random &random);
     double likeness() const noexcept;
     std::span<const double> row_values_;
     std::vector<Index> same_columns_; // of all rows, where they are dense ones of the problem
@@ -98,18 +98,18 @@ template <class Values, class Index> struct RandomRows {
 };
 
 template <class Values, class Index>
-RandomRows<Values, Index>::RandomRows(const Problem &problem, bool may_copy, Random &random)
+RandomRows<Values, Index>::RandomRows(const Problem &problem, const SolveContext &context, Random &random)
     : count(at(problem.rows())), state(count + 1) {
     if constexpr (is_same) row_values_ = problem.row_values();
     std::visit(
         [&]<class Matrix>(const Matrix &matrix) {
             if constexpr (std::is_same_v<typename Matrix::Row, CsrRow<typename Matrix::value_type, Index>>) {
                 const bool has_long_rows = matrix.nonzeros() >= long_row * matrix.rows();
-                if (problem.is_shuffled() || has_long_rows || !may_copy) return refer_to(matrix);
+                if (problem.is_shuffled() || has_long_rows || !context.copy) return refer_to(matrix);
             } else if constexpr (!requires { matrix.offsets(); }) {
-                if (!may_copy && matrix.is_contiguous()) return refer_to_dense(matrix);
+                if (!context.copy && matrix.is_contiguous()) return refer_to_dense(matrix);
             }
-            copy(matrix, random);
+            copy(matrix, context, random);
         },
         problem.matrix());
 }
@@ -136,7 +136,7 @@ void RandomRows<Values, Index>::refer_to_dense(const Matrix &matrix) {
 
 template <class Values, class Index>
 template <class Matrix>
-void RandomRows<Values, Index>::copy(const Matrix &matrix, Random &random) {
+void RandomRows<Values, Index>::copy(const Matrix &matrix, const Crew &crew, Random &random) {
     order_.resize(count);
     std::iota(order_.begin(), order_.end(), 0);
     random.shuffle(order_);
@@ -145,6 +145,7 @@ void RandomRows<Values, Index>::copy(const Matrix &matrix, Random &random) {
     std::size_t end = 0;
     for (std::size_t p = 0; p < count; ++p) {
         const auto row = matrix.row(order_[p]);
+        if (p % 4096 == 0) crew.check();
         for (std::int64_t q = 0; q < row.size(); ++q) {
             own_columns_[end] = row.column(q);
             if constexpr (!is_same) own_values_[end] = static_cast<Value>(row.value(q));
@@ -248,7 +249,7 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
                                          bool shrinking, bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem, context.copy, random_), dual_(at(n_)), dropped_(shrinks_ ? at(n_) : 0) {
+      rows_(problem, context, random_), dual_(at(n_)), dropped_(shrinks_ ? at(n_) : 0) {
     std::vector<double> norm2 = problem.squared_row_norms(context.threads);
     free_intercept_ = problem.intercept() == Intercept::free;
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
