@@ -17,9 +17,7 @@ namespace {
 constexpr std::size_t most_labels_listed = 20;
 
 std::string storage(const AnyMatrix &matrix) {
-    constexpr const char *names[] = {"sparse rows, float32", "sparse rows, float64", "dense, float32",
-                                     "dense, float64"};
-    return names[matrix.index()];
+    return std::string(is_sparse(matrix) ? "sparse rows, " : "dense, ") + (has_floats(matrix) ? "float32" : "float64");
 }
 
 Json row_norms(const AnyMatrix &matrix) {

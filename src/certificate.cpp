@@ -244,13 +244,12 @@ void Certifier::Points::offer(Pair &&pair, double good_enough) {
     new_y_ = std::move(pair.y);
     resize(new_z_, at(problem_.rows()), team_);
     predict(problem_, new_x_, new_z_, team_);
-    if (problem_.intercept() == Intercept::free) take_intercept();
+    if (problem_.intercept() == Intercept::free && good_enough < infinity) take_intercept();
     make_feasible();
     const bool is_first = y_.empty();
     const bool one_by_one = problem_.needs_radius() && !is_first; // the radius follows x, and D the radius
     bool is_better = settle(true, !one_by_one);
     if (one_by_one) is_better = settle(false, true) || is_better;
-    set_certificate();
     if (!is_better || certificate_.relative_gap <= good_enough) return;
     // where a run starts nothing is implied that would last
     if (is_first && problem_.strong_convexity() > 0 && x_.empty() && u_.empty()) return;
@@ -260,7 +259,6 @@ void Certifier::Points::offer(Pair &&pair, double good_enough) {
     Luck &luck = primal ? primal_luck_ : dual_luck_;
     if (!luck.is_due()) return;
     luck.tell(primal ? try_implied_primal() : try_implied_dual());
-    set_certificate();
 }
 
 /// Keeps what is better than the best so far, of new_x_ with new_z_ and of new_y_ with new_u_. The first points are kept whatever
@@ -271,6 +269,12 @@ bool Certifier::Points::settle(bool new_primal, bool new_dual) {
     const Values values = evaluate(x, z, new_dual ? new_y_ : y_, whole(new_dual ? new_u_ : u_));
     const bool primal_wins = new_primal && (first || values.primal < best_.primal);
     const bool dual_wins = new_dual && (first || values.dual > best_.dual);
+    if (!primal_wins && !dual_wins) return false;
+    const bool all_win = primal_wins == new_primal && dual_wins == new_dual;
+    // all that may be interrupted before anything changes: point and certificate belong together
+    best_ = all_win       ? values
+            : primal_wins ? evaluate(new_x_, new_z_, y_, whole(u_))
+                          : evaluate(whole(x_), z_, new_y_, whole(new_u_));
     if (primal_wins) {
         if (!(first && are_zero(new_x_, team_))) std::swap(x_, new_x_);
         std::swap(z_, new_z_);
@@ -279,11 +283,9 @@ bool Certifier::Points::settle(bool new_primal, bool new_dual) {
         std::swap(y_, new_y_);
         std::swap(u_, new_u_);
     }
-    if (!primal_wins && !dual_wins) return false;
-    const bool all_win = primal_wins == new_primal && dual_wins == new_dual;
-    best_ = all_win ? values : evaluate(whole(x_), z_, y_, whole(u_));
     if (std::isnan(best_.primal)) best_.primal = infinity;
     if (std::isnan(best_.dual)) best_.dual = -infinity;
+    set_certificate();
     return true;
 }
 

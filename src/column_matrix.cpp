@@ -8,7 +8,7 @@ namespace spdc {
 namespace {
 
 /// Zeros of dense data stay out; explicit ones of sparse data are few and harmless.
-template <class Value> bool is_entry(const CsrRow<Value> &, std::int64_t) { return true; }
+template <class Value, class Index> bool is_entry(const CsrRow<Value, Index> &, std::int64_t) { return true; }
 template <class Value> bool is_entry(const DenseRow<Value> &row, std::int64_t p) { return row.values[p] != 0; }
 
 /// Calls visit(i, row, p) for all entries, panel after panel of the columns, so that the ends of the columns being filled stay in

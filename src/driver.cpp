@@ -130,17 +130,12 @@ bool is_breakdown(StopReason reason) {
 
 } // namespace
 
-Driver::Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, const SolveContext &context,
+Driver::Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, Interrupt &interrupt,
                const Clock &clock, std::int64_t output, Trace &trace)
-    : problem_(problem), certifier_(certifier), stopping_(stopping), context_(context), clock_(clock), output_(output),
-      trace_(trace), team_(certifier.team()),
-      block_(std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
-                      1.0 / static_cast<double>(problem.rows()))) {}
-
-bool Driver::interrupted() const {
-    if (context_.interrupt && context_.interrupt->load(std::memory_order_relaxed)) return true;
-    return context_.stop && context_.stop();
-}
+    : problem_(problem), certifier_(certifier), stopping_(stopping), interrupt_(interrupt),
+      context_(interrupt.context()), crew_(context_), clock_(clock), output_(output), trace_(trace),
+      team_(certifier.team()), block_(std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
+                                               1.0 / static_cast<double>(problem.rows()))) {}
 
 /// Whether both observers want to go on from the last point of the trace.
 bool Driver::ask_observers() const {
@@ -149,7 +144,8 @@ bool Driver::ask_observers() const {
 }
 
 bool Driver::may_go_on(const Method &method) const {
-    return passes_before_ + method.passes() < stopping_.max_passes && !method.exhausted() && !interrupted() &&
+    crew_.check();
+    return passes_before_ + method.passes() < stopping_.max_passes && !method.exhausted() &&
            clock_.seconds() < stopping_.max_seconds;
 }
 
@@ -179,7 +175,7 @@ void Driver::certify(Method &method) {
 StopReason Driver::judge(Method &method, bool go_on) {
     if (certifier_.certificate().relative_gap <= stopping_.tolerance) return StopReason::gap_reached;
     if (!usable_) return StopReason::numerical_failure;
-    if (!go_on || interrupted()) return StopReason::interrupted;
+    if (!go_on) return StopReason::interrupted;
     if (outcome_.passes >= stopping_.max_passes) return StopReason::pass_limit;
     if (clock_.seconds() >= stopping_.max_seconds) return StopReason::time_limit;
     if (certifier_.has_no_minimizer()) return StopReason::no_minimizer;
@@ -220,7 +216,7 @@ const Outcome &Driver::start(std::vector<double> x, std::vector<double> y) {
     const bool go_on = ask_observers();
     if (certifier_.certificate().relative_gap <= stopping_.tolerance) {
         outcome_.reason = StopReason::gap_reached;
-    } else if (!go_on || interrupted()) {
+    } else if (!go_on) {
         outcome_.reason = StopReason::interrupted;
     }
     return outcome_;
@@ -228,9 +224,6 @@ const Outcome &Driver::start(std::vector<double> x, std::vector<double> y) {
 
 const Outcome &Driver::run(Method &method, const std::string &solver, std::optional<double> successor,
                            double patience) {
-    Schedule schedule;
-    StallWatch watch;
-    Pace pace(patience);
     solver_ = solver;
     passes_before_ = outcome_.passes - method.passes();
     outcome_.remaining = infinity;
@@ -238,6 +231,20 @@ const Outcome &Driver::run(Method &method, const std::string &solver, std::optio
         method.aim(stopping_.tolerance);
         if (!start_x_.empty()) method.start(start_x_, start_y_);
     }
+    try {
+        drive(method, successor, patience);
+    } catch (const Interrupted &) {
+        interrupt_.give_grace();
+        if (certifier_.y().empty()) certify(method); // whatever it was at: any point has a gap
+        throw;
+    }
+    return outcome_;
+}
+
+void Driver::drive(Method &method, std::optional<double> successor, double patience) {
+    Schedule schedule;
+    StallWatch watch;
+    Pace pace(patience);
     while (!method.has_point() && may_go_on(method)) {
         method.advance(std::min(block_, stopping_.max_passes - passes_before_ - method.passes()));
     }
@@ -262,6 +269,21 @@ const Outcome &Driver::run(Method &method, const std::string &solver, std::optio
         method.certified({certifier_.certificate(), certifier_.x(), certifier_.predictions()});
         advance(method, schedule.next(method.passes(), gap, stopping_.tolerance));
     }
+}
+
+/// Where there is no point yet, x to start from is certified, or zero, with y = 0, which takes next to no time. The trace ends with
+/// what there is, also where a certification was broken off.
+const Outcome &Driver::break_off() {
+    outcome_.reason = StopReason::interrupted;
+    team_.ignore_interrupts(); // of a grace that was too short
+    if (certifier_.y().empty()) {
+        solver_ = "start";
+        start_x_.resize(static_cast<std::size_t>(problem_.dimension()));
+        certifier_.offer(start_x_, std::vector<double>(static_cast<std::size_t>(problem_.rows())), infinity);
+    }
+    const Certificate &now = certifier_.certificate();
+    const bool is_told = !trace_.empty() && trace_.back().primal == now.primal && trace_.back().dual == now.dual;
+    if (!is_told) record(outcome_.passes, std::numeric_limits<double>::quiet_NaN());
     return outcome_;
 }
 

@@ -19,6 +19,29 @@ class Clock {
     std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+/// The caller's wish to end a run, as its loops hear it; and then, where the run has nothing to show yet, a grace.
+class Interrupt {
+  public:
+    explicit Interrupt(const SolveContext &context) : crew_(context), context_(context) {
+        if (!context.interrupt && !context.stop) return;
+        context_.interrupt = nullptr;
+        context_.stop = [this] { return is_due(); };
+    }
+    /// For all that works in the run.
+    const SolveContext &context() const noexcept { return context_; }
+    void give_grace() { grace_.emplace(); }
+
+  private:
+    bool is_due() const {
+        constexpr double grace = 0.08; // seconds: with what else there is to do, Ctrl-C is to take at most 0.2
+        return grace_ ? grace_->seconds() > grace : crew_.is_interrupted();
+    }
+
+    const Crew crew_;
+    SolveContext context_;
+    std::optional<Clock> grace_;
+};
+
 /// How the run of one output ended; not_run while it has not.
 struct Outcome {
     StopReason reason = StopReason::not_run;
@@ -30,7 +53,7 @@ struct Outcome {
 /// The run of one output, through one method or several: clock, schedule and trace go on where the last method left.
 class Driver {
   public:
-    Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, const SolveContext &context,
+    Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, Interrupt &interrupt,
            const Clock &clock, std::int64_t output, Trace &trace);
 
     /// Offers a point to start from and passes it on to all methods that follow. Says how that ended: not_run, unless it was good
@@ -41,20 +64,24 @@ class Driver {
     /// `patience` passes at the earliest, with not_run; run() may take it up again later.
     const Outcome &run(Method &method, const std::string &solver, std::optional<double> successor = {},
                        double patience = 100);
+    /// After Interrupted, wherever it was thrown: the certifier holds the best point so far.
+    const Outcome &break_off();
 
   private:
+    void drive(Method &method, std::optional<double> successor, double patience);
     void certify(Method &method);
     void record(double passes, double omega);
     StopReason judge(Method &method, bool go_on);
     void advance(Method &method, double until);
-    bool interrupted() const;
     bool ask_observers() const;
     bool may_go_on(const Method &method) const;
 
     const Problem &problem_;
     Certifier &certifier_;
     const Stopping &stopping_;
+    Interrupt &interrupt_;
     const SolveContext &context_;
+    const Crew crew_;
     const Clock &clock_;
     const std::int64_t output_;
     Trace &trace_;

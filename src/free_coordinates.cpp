@@ -241,4 +241,9 @@ double best_shift(const Problem &problem, std::span<const double> z, Team &team)
         problem.loss().variant());
 }
 
+double best_constant(const Problem &problem, const Crew &crew) {
+    Team team(crew);
+    return best_shift(problem, std::vector<double>(at(problem.rows()), 0.0), team);
+}
+
 } // namespace spdc

@@ -14,9 +14,7 @@ void balance_dual(const Problem &problem, std::span<double> y, Team &team);
 
 /// The constant t that minimises sum_i w_i phi(z_i + t, b_i).
 double best_shift(const Problem &problem, std::span<const double> z, Team &team);
-inline double best_shift(const Problem &problem, std::span<const double> z) {
-    Team alone(1);
-    return best_shift(problem, z, alone);
-}
+/// The same at z = 0: the best constant model, where methods start.
+double best_constant(const Problem &problem, const Crew &crew = 1);
 
 } // namespace spdc

@@ -194,7 +194,7 @@ const char *read_line_of_numbers(const InputFile &file, const char *p, std::int6
 } // namespace
 
 void fit_to_options(Dataset &data, const ReadOptions &options, const std::string &name) {
-    const bool sparse = data.matrix.index() < 2;
+    const bool sparse = is_sparse(data.matrix);
     if (sparse && options.index_base && *options.index_base != data.index_base) {
         fail(ErrorKind::bad_file,
              fmt::format("{}: made with index base {}, but {} is asked for; convert the text again "

@@ -290,7 +290,7 @@ SpdcHeader header_of(const Dataset &data, std::size_t names_bytes, std::size_t s
     std::copy(magic.begin(), magic.end(), header.magic);
     header.byte_order = byte_order;
     header.version = version;
-    header.storage = static_cast<std::uint32_t>(data.matrix.index());
+    header.storage = (is_sparse(data.matrix) ? 0 : 2) + (has_floats(data.matrix) ? 0 : 1);
     header.index_base = static_cast<std::uint32_t>(data.index_base);
     header.rows = static_cast<std::uint64_t>(data.rows());
     header.cols = static_cast<std::uint64_t>(data.features());
@@ -309,7 +309,7 @@ std::array<std::uint64_t, 3> write_matrix(const Matrix &matrix, std::span<const 
                                           SectionWriter &out) {
     using Value = typename Matrix::value_type;
     std::array<std::uint64_t, 3> sums{};
-    constexpr bool sparse = std::is_same_v<Matrix, CsrMatrix<Value>>;
+    constexpr bool sparse = requires { matrix.offsets(); };
     if constexpr (sparse) {
         std::int64_t offset = 0;
         out.add(&offset, sizeof offset);
@@ -321,9 +321,12 @@ std::array<std::uint64_t, 3> write_matrix(const Matrix &matrix, std::span<const 
     sums[0] = out.take_sum();
     out.pad(false);
     if constexpr (sparse) {
+        std::vector<std::int32_t> columns; // 32-bit ones in the file, whatever they are here
         for (const std::int64_t i : places) {
             const auto row = matrix.row(i);
-            out.add(row.columns, static_cast<std::size_t>(row.size()) * sizeof(std::int32_t));
+            columns.clear();
+            for (std::int64_t p = 0; p < row.size(); ++p) columns.push_back(row.column(p));
+            out.add(columns.data(), columns.size() * sizeof(std::int32_t));
         }
     }
     sums[1] = out.take_sum();

@@ -16,7 +16,7 @@ struct SpdcHeader {
     char magic[8];
     std::uint32_t byte_order;
     std::uint32_t version;
-    std::uint32_t storage; // index in AnyMatrix
+    std::uint32_t storage; // sparse 0, dense 2; one more with doubles
     std::uint32_t index_base;
     std::uint64_t rows, cols, entries;
     std::uint64_t label_names, feature_names, names_bytes;

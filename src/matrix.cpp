@@ -38,27 +38,29 @@ template <class Value> bool are_finite(const Value *values, std::int64_t count) 
 }
 
 /// The places where a column does not come after the one before it; nothing when a column is negative.
-std::optional<std::int64_t> count_descents(std::span<const std::int32_t> columns) noexcept {
+template <class Index> std::optional<std::int64_t> count_descents(std::span<const Index> columns) noexcept {
+    using Bits = std::make_unsigned_t<Index>;
+    constexpr int sign = std::numeric_limits<Bits>::digits - 1;
     constexpr std::size_t chunk = std::size_t{1} << 30; // so that 32 bits can count
     std::int64_t total = 0;
-    std::uint32_t seen = columns.empty() ? 0 : static_cast<std::uint32_t>(columns[0]);
+    Bits seen = columns.empty() ? 0 : static_cast<Bits>(columns[0]);
     for (std::size_t begin = 1; begin < columns.size(); begin += chunk) {
         const std::size_t end = std::min(columns.size(), begin + chunk);
-        std::uint32_t count = 0;
+        Bits count = 0;
         for (std::size_t p = begin; p < end; ++p) {
-            const auto before = static_cast<std::uint32_t>(columns[p - 1]);
-            const auto column = static_cast<std::uint32_t>(columns[p]);
+            const auto before = static_cast<Bits>(columns[p - 1]), column = static_cast<Bits>(columns[p]);
             seen |= column;
-            count += (column - before - 1) >> 31; // the sign of the difference, while neither is negative
+            count += (column - before - 1) >> sign; // the sign of the difference, while neither is negative
         }
-        total += count;
+        total += static_cast<std::int64_t>(count);
     }
-    return seen >> 31 ? std::nullopt : std::optional(total);
+    return seen >> sign ? std::nullopt : std::optional(total);
 }
 
 /// Whether the columns ascend in every row and end below `cols`: as many descents as there are from row to row. One loop over all
 /// entries takes half the time of one for each row, whose ends no branch predictor knows.
-bool are_ascending(std::span<const std::int64_t> offsets, std::span<const std::int32_t> columns, std::int64_t cols) {
+template <class Index>
+bool are_ascending(std::span<const std::int64_t> offsets, std::span<const Index> columns, std::int64_t cols) {
     const auto first = static_cast<std::size_t>(offsets.front()), last = static_cast<std::size_t>(offsets.back());
     const auto descents = count_descents(columns.subspan(first, last - first));
     std::int64_t between = 0;
@@ -74,8 +76,8 @@ bool are_ascending(std::span<const std::int64_t> offsets, std::span<const std::i
 
 } // namespace
 
-template <class Value>
-void CsrMatrix<Value>::check_offsets(std::span<const std::int64_t> offsets, std::uint64_t entries) {
+template <class Value, class Index>
+void CsrMatrix<Value, Index>::check_offsets(std::span<const std::int64_t> offsets, std::uint64_t entries) {
     if (offsets.empty()) {
         fail(ErrorKind::invalid_argument, "matrix: no offsets, expected one more than there are rows");
     }
@@ -94,13 +96,14 @@ void CsrMatrix<Value>::check_offsets(std::span<const std::int64_t> offsets, std:
     }
 }
 
-template <class Value> void CsrMatrix<Value>::check_row(const Row &row, std::int64_t number, std::int64_t cols) {
+template <class Value, class Index>
+void CsrMatrix<Value, Index>::check_row(const Row &row, std::int64_t number, std::int64_t cols) {
     const std::int64_t whole[] = {0, row.count};
     const std::span columns(row.columns, static_cast<std::size_t>(row.count));
     if (are_ascending(whole, columns, cols) && are_finite(row.values, row.count)) return;
     std::int64_t previous = -1;
     for (std::int64_t p = 0; p < row.size(); ++p) {
-        const std::int64_t column = row.column(p);
+        const std::int64_t column = row.columns[p]; // all 64 bits of a wide one
         if (column <= previous || column >= cols) {
             fail(ErrorKind::invalid_argument,
                  fmt::format("matrix: row {}: column {} after column {}, expected ascending columns from 0 to {}",
@@ -136,7 +139,8 @@ void check_kept(std::span<const std::int64_t> keep, std::int64_t count) {
     }
 }
 
-template <class Value> CsrMatrix<Value> selected(const CsrMatrix<Value> &matrix, std::span<const std::int64_t> keep) {
+template <class Value, class Index>
+CsrMatrix<Value> selected(const CsrMatrix<Value, Index> &matrix, std::span<const std::int64_t> keep) {
     std::vector<std::int64_t> offsets{0};
     offsets.reserve(keep.size() + 1);
     for (const std::int64_t i : keep) {
@@ -147,8 +151,8 @@ template <class Value> CsrMatrix<Value> selected(const CsrMatrix<Value> &matrix,
     columns.reserve(static_cast<std::size_t>(offsets.back()));
     values.reserve(static_cast<std::size_t>(offsets.back()));
     for (const std::int64_t i : keep) {
-        const CsrRow<Value> row = matrix.row(i);
-        columns.insert(columns.end(), row.columns, row.columns + row.count);
+        const auto row = matrix.row(i);
+        for (std::int64_t p = 0; p < row.count; ++p) columns.push_back(row.column(p));
         values.insert(values.end(), row.values, row.values + row.count);
     }
     return CsrMatrix<Value>::own(matrix.cols(), std::move(offsets), std::move(columns), std::move(values));
@@ -165,7 +169,8 @@ DenseMatrix<Value> selected(const DenseMatrix<Value> &matrix, std::span<const st
     return DenseMatrix<Value>::own(static_cast<std::int64_t>(keep.size()), matrix.cols(), std::move(values));
 }
 
-template <class Value> CsrMatrix<Value> widened(const CsrMatrix<Value> &matrix, std::int64_t cols) {
+template <class Value, class Index>
+CsrMatrix<Value, Index> widened(const CsrMatrix<Value, Index> &matrix, std::int64_t cols) {
     return matrix.with_columns(cols);
 }
 
@@ -184,14 +189,14 @@ template <class Value> DenseMatrix<Value> widened(const DenseMatrix<Value> &matr
 
 } // namespace
 
-template <class Value> std::int64_t CsrRow<Value>::lower_bound(std::int64_t column) const noexcept {
+template <class Value, class Index> std::int64_t CsrRow<Value, Index>::lower_bound(std::int64_t column) const noexcept {
     return std::lower_bound(columns, columns + count, column) - columns;
 }
 
-template <class Value>
-CsrMatrix<Value>::CsrMatrix(std::int64_t cols, std::span<const std::int64_t> offsets,
-                            std::span<const std::int32_t> columns, std::span<const Value> values,
-                            std::shared_ptr<const void> owner)
+template <class Value, class Index>
+CsrMatrix<Value, Index>::CsrMatrix(std::int64_t cols, std::span<const std::int64_t> offsets,
+                                   std::span<const Index> columns, std::span<const Value> values,
+                                   std::shared_ptr<const void> owner)
     : cols_(cols), offsets_(offsets), columns_(columns), values_(values), owner_(std::move(owner)) {
     check_columns(cols);
     if (columns.size() != values.size()) {
@@ -204,10 +209,11 @@ CsrMatrix<Value>::CsrMatrix(std::int64_t cols, std::span<const std::int64_t> off
     for (std::int64_t i = 0; !good && i < rows(); ++i) check_row(row(i), i, cols); // says what is wrong
 }
 
-template <class Value>
-CsrMatrix<Value> CsrMatrix<Value>::trusted(std::int64_t cols, std::span<const std::int64_t> offsets,
-                                           std::span<const std::int32_t> columns, std::span<const Value> values,
-                                           std::shared_ptr<const void> owner, std::shared_ptr<DeferredCheck> pending) {
+template <class Value, class Index>
+CsrMatrix<Value, Index> CsrMatrix<Value, Index>::trusted(std::int64_t cols, std::span<const std::int64_t> offsets,
+                                                         std::span<const Index> columns, std::span<const Value> values,
+                                                         std::shared_ptr<const void> owner,
+                                                         std::shared_ptr<DeferredCheck> pending) {
     CsrMatrix matrix;
     matrix.cols_ = cols;
     matrix.offsets_ = offsets;
@@ -218,19 +224,20 @@ CsrMatrix<Value> CsrMatrix<Value>::trusted(std::int64_t cols, std::span<const st
     return matrix;
 }
 
-template <class Value>
-CsrMatrix<Value> CsrMatrix<Value>::own(std::int64_t cols, std::vector<std::int64_t> offsets,
-                                       std::vector<std::int32_t> columns, std::vector<Value> values) {
+template <class Value, class Index>
+CsrMatrix<Value, Index> CsrMatrix<Value, Index>::own(std::int64_t cols, std::vector<std::int64_t> offsets,
+                                                     std::vector<Index> columns, std::vector<Value> values) {
     struct Owner {
         std::vector<std::int64_t> offsets;
-        std::vector<std::int32_t> columns;
+        std::vector<Index> columns;
         std::vector<Value> values;
     };
     auto owner = std::make_shared<const Owner>(Owner{std::move(offsets), std::move(columns), std::move(values)});
     return CsrMatrix(cols, owner->offsets, owner->columns, owner->values, owner);
 }
 
-template <class Value> CsrMatrix<Value> CsrMatrix<Value>::with_columns(std::int64_t cols) const {
+template <class Value, class Index>
+CsrMatrix<Value, Index> CsrMatrix<Value, Index>::with_columns(std::int64_t cols) const {
     check_columns(cols);
     if (cols < cols_) {
         fail(ErrorKind::invalid_argument,
@@ -288,10 +295,32 @@ DenseMatrix<Value> DenseMatrix<Value>::trusted(std::int64_t rows, std::int64_t c
 
 template struct CsrRow<float>;
 template struct CsrRow<double>;
+template struct CsrRow<float, std::int64_t>;
+template struct CsrRow<double, std::int64_t>;
 template class CsrMatrix<float>;
 template class CsrMatrix<double>;
+template class CsrMatrix<float, std::int64_t>;
+template class CsrMatrix<double, std::int64_t>;
 template class DenseMatrix<float>;
 template class DenseMatrix<double>;
+
+bool has_floats(const AnyMatrix &matrix) noexcept {
+    return std::visit([]<class Matrix>(const Matrix &) { return std::is_same_v<typename Matrix::value_type, float>; },
+                      matrix);
+}
+
+bool is_sparse(const AnyMatrix &matrix) noexcept {
+    return std::visit(
+        [](const auto &m) {
+            return requires { m.offsets(); };
+        },
+        matrix);
+}
+
+bool is_wide(const AnyMatrix &matrix) noexcept {
+    return std::holds_alternative<CsrMatrix<float, std::int64_t>>(matrix) ||
+           std::holds_alternative<CsrMatrix<double, std::int64_t>>(matrix);
+}
 
 std::int64_t rows(const AnyMatrix &matrix) noexcept {
     return std::visit([](const auto &m) { return m.rows(); }, matrix);

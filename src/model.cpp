@@ -229,9 +229,7 @@ std::vector<std::int64_t> label_indices(const Model &model, const Dataset &data)
 }
 
 void check_features(const Model &model, const AnyMatrix &matrix, const std::string &name) {
-    const bool dense =
-        std::holds_alternative<DenseMatrix<float>>(matrix) || std::holds_alternative<DenseMatrix<double>>(matrix);
-    if (!dense || cols(matrix) == model.features) return;
+    if (is_sparse(matrix) || cols(matrix) == model.features) return;
     fail(ErrorKind::bad_file,
          fmt::format("{}: {} columns beside the label, but the model has {} features; every row needs "
                      "a label column (any value) and the columns the model was trained on",

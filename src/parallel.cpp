@@ -1,6 +1,7 @@
 #include "parallel.h"
 
 #include "huge_pages.h"
+#include "spdc/solvers.h"
 
 #include <exception>
 #include <mutex>
@@ -46,6 +47,9 @@ template <class Ready> void sleep_until(const std::atomic<int> &number, int pati
 }
 
 } // namespace
+
+Crew::Crew(const SolveContext &context) : Crew(context, context.threads) {}
+Crew::Crew(const SolveContext &context, int count) : threads(count), interrupt(context.interrupt), stop(context.stop) {}
 
 int patience(int threads) noexcept {
     const bool has_cores = threads <= static_cast<int>(std::thread::hardware_concurrency());
@@ -130,9 +134,12 @@ void Team::for_each(std::int64_t count, const std::function<void(std::int64_t)> 
     std::atomic<std::int64_t> next = 0;
     std::exception_ptr error;
     std::once_flag failed;
-    const std::function<void(int)> work = [&](int) {
+    const std::function<void(int)> work = [&](int thread) {
         try {
-            for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < count;) body(chunk);
+            for (std::int64_t chunk; (chunk = next.fetch_add(1, std::memory_order_relaxed)) < count;) {
+                if (thread == 0) check();
+                body(chunk);
+            }
         } catch (...) { // out of memory, say: nobody starts another chunk, and the caller hears of it
             next.store(count);
             std::call_once(failed, [&] { error = std::current_exception(); });
@@ -158,7 +165,10 @@ int Team::for_each(std::int64_t count, double work, const std::function<void(std
         for_each(count, body);
         return size_;
     }
-    for (std::int64_t chunk = 0; chunk < count; ++chunk) body(chunk);
+    for (std::int64_t chunk = 0; chunk < count; ++chunk) {
+        check();
+        body(chunk);
+    }
     return 1;
 }
 

@@ -10,9 +10,33 @@
 #include <memory>
 #include <span>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace spdc {
+
+struct SolveContext;
+
+/// Thrown between two pieces of work when the caller or the user wants the run to end.
+struct Interrupted {};
+
+/// How many threads work, and who may end their work before it is done.
+struct Crew {
+    Crew(int count) : threads(count) {} // NOLINT: a number of threads is one
+    Crew(const SolveContext &context);  // NOLINT: and that one knows both
+    Crew(const SolveContext &context, int count);
+    /// Whether the run is to end. Cheap enough to be asked every few microseconds.
+    bool is_interrupted() const {
+        return (interrupt && interrupt->load(std::memory_order_relaxed)) || (stop && stop());
+    }
+    void check() const {
+        if (is_interrupted()) throw Interrupted{};
+    }
+
+    int threads;
+    const std::atomic<bool> *interrupt = nullptr;
+    std::function<bool()> stop = {};
+};
 
 /// How often one of so many threads looks whether the others are done before it goes to sleep. Waking up takes tens of microseconds; but
 /// where all cores are taken, the one that it waits for may need this one.
@@ -53,7 +77,7 @@ class FlagBarrier {
 /// run starts them. One caller at a time.
 class Team {
   public:
-    explicit Team(int count) : size_(std::max(count, 1)), patience_(patience(size_)) {}
+    explicit Team(Crew crew) : crew_(std::move(crew)), size_(std::max(crew_.threads, 1)), patience_(patience(size_)) {}
     ~Team();
     Team(const Team &) = delete;
     Team &operator=(const Team &) = delete;
@@ -62,11 +86,17 @@ class Team {
     /// Runs body(thread) for thread = 0 ... size()-1, thread 0 on the caller, and returns when all have returned. The body
     /// must not throw.
     void run(const std::function<void(int)> &body);
-    /// Runs body(chunk) for chunk = 0 ... count-1, each once, on any thread.
+    /// Runs body(chunk) for chunk = 0 ... count-1, each once, on any thread. Throws Interrupted between two chunks.
     void for_each(std::int64_t count, const std::function<void(std::int64_t)> &body);
     /// The same, on the caller alone when `work`, in entries of a matrix, is not worth waking the others. Says how many threads
     /// there were.
     int for_each(std::int64_t count, double work, const std::function<void(std::int64_t)> &body);
+    /// Throws Interrupted if the run is to end: for thread 0 of a body that catches it.
+    void check() const { crew_.check(); }
+    /// From here on this one may end the work.
+    void listen_to(Crew crew) { crew_ = std::move(crew); }
+    /// From here on all work is done to the end.
+    void ignore_interrupts() { crew_ = size_; }
 
   private:
     void serve(int thread, unsigned seen);
@@ -74,6 +104,7 @@ class Team {
     void call(const std::function<void(int)> &body);
     void await_others() noexcept;
 
+    Crew crew_;
     const int size_, patience_;
     const std::function<void(int)> *body_ = nullptr; // none: go home
     std::atomic<unsigned> round_{0};
@@ -84,8 +115,8 @@ class Team {
 /// A team of so many threads: one that is lent, where it has as many, or one of its own.
 class LentTeam {
   public:
-    LentTeam(Team *lent, int count) {
-        if (!lent || lent->size() != count) own_ = std::make_unique<Team>(count);
+    LentTeam(Team *lent, const Crew &crew) {
+        if (!lent || lent->size() != crew.threads) own_ = std::make_unique<Team>(crew);
         team_ = own_ ? own_.get() : lent;
     }
     operator Team &() const noexcept { return *team_; } // NOLINT: is one

@@ -299,7 +299,7 @@ std::optional<AnyMatrix> copy_columns(const Matrix &matrix, std::span<const std:
         const auto &column = columns[at(groups.first[k])];
         firsts[k] = {groups.first[k], -1, 0, column.entries > 1 ? static_cast<double>(column.first) : 0.0, norm[k]};
     }
-    constexpr bool is_sparse = std::is_same_v<Matrix, CsrMatrix<typename Matrix::value_type>>;
+    constexpr bool is_sparse = requires { matrix.offsets(); };
     std::conditional_t<is_sparse, CsrRows<Out>, DenseRows<Out>> copy(rows.size(), firsts.size(), groups.entries);
     bool all_proportional = true;
     for (const std::int32_t i : rows) {
@@ -492,6 +492,7 @@ template <class Matrix> void Presolved::reduce(const Matrix &matrix, bool must_p
     std::optional<AnyMatrix> smaller;
     if (maybe_columns) smaller = reduce_columns(original_, matrix, first_row_, must_pay, columns, share_);
     if (smaller) column_of_ = std::move(columns.of);
+    team.check();
     if (!smaller && !fewer_rows) return;
     if (!smaller)
         smaller = select_rows(original_.matrix(), std::vector<std::int64_t>(first_row_.begin(), first_row_.end()));

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "method.h"
+#include "parallel.h"
 #include "spdc/solvers.h"
 
 #include <functional>
@@ -23,7 +24,7 @@ namespace spdc {
 
 class Presolved {
   public:
-    /// `problem` must outlive it. automatic: only what is likely to save more time than it takes.
+    /// `problem` must outlive it. automatic: only what is likely to save more time than it takes. May throw Interrupted.
     Presolved(const Problem &problem, Presolve when, Team &team);
 
     /// The reduced problem, or the original one when there was nothing to gain.

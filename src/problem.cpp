@@ -329,7 +329,7 @@ void Problem::combine(std::span<const double> y, std::span<double> u) const {
 namespace {
 
 /// The row's one value, 0 for a row without entries; nothing where two differ.
-template <class Value> std::optional<double> only_value(const CsrRow<Value> &row) noexcept {
+template <class Value, class Index> std::optional<double> only_value(const CsrRow<Value, Index> &row) noexcept {
     if (row.count == 0) return 0.0;
     const Value first = row.values[0];
     int others = 0; // counted to the end, so that the loop needs no branches

@@ -13,13 +13,13 @@
 namespace spdc {
 
 /// A row whose entries all have one value, so that only its columns are read.
-struct OneValueRow {
-    const std::int32_t *columns;
+template <class Index> struct OneValueRow {
+    const Index *columns;
     std::int64_t count;
     double one;
 
     std::int64_t size() const noexcept { return count; }
-    std::int32_t column(std::int64_t p) const noexcept { return columns[p]; }
+    std::int32_t column(std::int64_t p) const noexcept { return static_cast<std::int32_t>(columns[p]); }
     double value(std::int64_t) const noexcept { return one; }
     std::int64_t lower_bound(std::int64_t column) const noexcept {
         return std::lower_bound(columns, columns + count, column) - columns;
@@ -35,9 +35,9 @@ template <class Matrix> struct OneValueRows {
     std::int64_t rows() const noexcept { return matrix.rows(); }
     std::int64_t cols() const noexcept { return matrix.cols(); }
     std::int64_t nonzeros() const noexcept { return matrix.nonzeros(); }
-    OneValueRow row(std::int64_t i) const noexcept {
+    auto row(std::int64_t i) const noexcept {
         const auto row = matrix.row(i);
-        return {row.columns, row.count, values[static_cast<std::size_t>(i)]};
+        return OneValueRow{row.columns, row.count, values[static_cast<std::size_t>(i)]};
     }
 };
 

@@ -179,19 +179,26 @@ bool copies_data(const AnySolver &solver) {
         solver);
 }
 
-OutputRun run_output(const Presolved &presolved, std::span<const Choice> candidates, const Stopping &stopping,
-                     const SolveContext &context, const Clock &clock, std::int64_t k, Result &result) {
-    OutputRun run;
-    const Problem single = presolved.original().output(k);
-    Certifier certifier(single, *context.team);
-    Driver driver(single, certifier, stopping, context, clock, k, run.trace);
-    if (context.start) run.outcome = start_output(*context.start, single, k, result.outputs, driver);
+/// Without an interrupt's answer: then there is nothing to merge, and the run hears of the interrupt before it does anything.
+Presolved presolve(const Problem &problem, Presolve when, Team &team) {
+    try {
+        return {problem, when, team};
+    } catch (const Interrupted &) {
+        return {problem, Presolve::off, team};
+    }
+}
+
+/// The candidates one after the other, until one of them gets there or something else ends the run.
+void run_candidates(const Presolved &presolved, const Problem &single, std::int64_t k,
+                    std::span<const Choice> candidates, const SolveContext &context, Driver &driver,
+                    const Certifier &certifier, OutputRun &run) {
     std::vector<std::unique_ptr<Method>> methods(candidates.size());
     std::vector<double> remaining(candidates.size(), infinity); // of those left
     for (bool is_final = false; run.outcome.reason == StopReason::not_run;) {
         const std::string name = name_of(candidates[run.last].solver);
         std::unique_ptr<Method> &method = methods[run.last];
         if (!method) {
+            Crew(context).check();
             method = presolved.method(single, k, [&](const Problem &reduced) {
                 return make_any_method(reduced, candidates[run.last].solver, context);
             });
@@ -216,6 +223,25 @@ OutputRun run_output(const Presolved &presolved, std::span<const Choice> candida
             is_last ? "auto went back to " + name_of(candidates[run.last].solver) : candidates[run.last].reason;
     }
     for (const auto &method : methods) run.coordinates_touched += method ? method->coordinates_touched() : 0;
+}
+
+OutputRun run_output(const Presolved &presolved, std::span<const Choice> candidates, const Stopping &stopping,
+                     const SolveContext &asked, const Clock &clock, std::int64_t k, Result &result) {
+    OutputRun run;
+    Interrupt interrupt(asked);
+    const SolveContext &context = interrupt.context();
+    const Problem single = presolved.original().output(k);
+    Team &team = *context.team;
+    team.listen_to(context);
+    Certifier certifier(single, team);
+    Driver driver(single, certifier, stopping, interrupt, clock, k, run.trace);
+    try {
+        if (context.start) run.outcome = start_output(*context.start, single, k, result.outputs, driver);
+        run_candidates(presolved, single, k, candidates, context, driver, certifier, run);
+    } catch (const Interrupted &) {
+        run.outcome = driver.break_off();
+    }
+    team.ignore_interrupts(); // the run is over, and `interrupt` soon gone
     store(single, certifier, k, result);
     return run;
 }
@@ -262,8 +288,8 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     const Clock clock;
     const bool is_auto = std::holds_alternative<Auto>(solver);
     const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
-    Team team(context.threads);
-    const Presolved presolved(problem, may_presolve ? context.presolve : Presolve::off, team);
+    Team team(context);
+    const Presolved presolved = presolve(problem, may_presolve ? context.presolve : Presolve::off, team);
     const std::vector<Choice> candidates =
         is_auto ? choose(presolved.problem(), context) : std::vector<Choice>{{solver, "asked for by name"}};
     if (!context.copy && copies_data(candidates.front().solver)) {

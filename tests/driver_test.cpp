@@ -37,7 +37,8 @@ class Drive : public testing::Test {
     SolveContext context_;
     Clock clock_;
     Trace trace_;
-    Driver driver_{problem_, certifier_, stopping_, context_, clock_, 0, trace_};
+    Interrupt interrupt_{context_};
+    Driver driver_{problem_, certifier_, stopping_, interrupt_, clock_, 0, trace_};
 };
 
 TEST_F(Drive, LeavesASlowMethodAndGoesOnWithTheNext) {
@@ -58,7 +59,7 @@ TEST_F(Drive, LeavesASlowMethodAndGoesOnWithTheNext) {
 TEST_F(Drive, KeepsASlowMethodThatNobodyOrSomethingSlowerFollows) {
     for (const std::optional<double> successor : {std::optional<double>(), std::optional<double>(infinity)}) {
         Idle idle(problem_);
-        Driver driver(problem_, certifier_, stopping_, context_, clock_, 0, trace_);
+        Driver driver(problem_, certifier_, stopping_, interrupt_, clock_, 0, trace_);
         const Outcome outcome = driver.run(idle, "idle", successor);
         EXPECT_GT(outcome.passes, 5000);
         EXPECT_EQ(outcome.reason,
@@ -106,7 +107,7 @@ TEST_F(Drive, PutsEveryChangeOfOmegaIntoTheTrace) {
     }
     const auto same = make_method(problem, SpdcFast{}, context_);
     Certifier certifier(problem);
-    Driver driver(problem, certifier, stopping_, context_, clock_, 0, trace_);
+    Driver driver(problem, certifier, stopping_, interrupt_, clock_, 0, trace_);
     driver.run(*same, "spdc_fast");
     std::vector<double> seen;
     for (const TracePoint &point : trace_) {

@@ -97,7 +97,7 @@ bool is_well_formed(std::int64_t cols, std::span<const std::int64_t> offsets, st
 }
 
 // Broken entries in random places of random matrices, in rows and outside of them, are found when and only when they are there.
-template <class Value> void check_that_breaks_are_found() {
+template <class Value, class Index> void check_that_breaks_are_found() {
     const std::int32_t lowest = std::numeric_limits<std::int32_t>::min(), highest = ~lowest;
     const std::int32_t odd_columns[] = {lowest, lowest + 1, -1, 0, 1, 5, 11, 12, highest};
     const Value odd_values[] = {std::numeric_limits<Value>::quiet_NaN(), -std::numeric_limits<Value>::quiet_NaN(),
@@ -127,7 +127,8 @@ template <class Value> void check_that_breaks_are_found() {
         broken += good ? 0 : 1;
         bool accepted = true;
         try {
-            CsrMatrix<Value>(12, offsets, columns, values, nullptr);
+            const std::vector<Index> own_columns(columns.begin(), columns.end());
+            CsrMatrix<Value, Index>(12, offsets, own_columns, values, nullptr);
         } catch (const Error &) {
             accepted = false;
         }
@@ -138,8 +139,21 @@ template <class Value> void check_that_breaks_are_found() {
 }
 
 TEST(CsrMatrix, FindsEveryBrokenEntryAndNoOther) {
-    check_that_breaks_are_found<float>();
-    check_that_breaks_are_found<double>();
+    check_that_breaks_are_found<float, std::int32_t>();
+    check_that_breaks_are_found<double, std::int32_t>();
+    check_that_breaks_are_found<float, std::int64_t>();
+    check_that_breaks_are_found<double, std::int64_t>();
+}
+
+TEST(CsrMatrix, DoesNotWrapWideColumnsAround) {
+    using M = CsrMatrix<double, std::int64_t>;
+    const std::int64_t wraps = (std::int64_t{1} << 32) + 1;
+    EXPECT_THAT(invalid([&] { M::own(3, {0, 1}, {wraps}, {1}); }), HasSubstr("column 4294967297"));
+    EXPECT_THAT(invalid([&] {
+                    M::own(3, {0, 2}, {0, -wraps}, {1, 1});
+                }),
+                HasSubstr("column -4294967297 after column 0"));
+    EXPECT_EQ(M::own(3, {0, 2}, {0, 2}, {1, 1}).row(0).column(1), 2);
 }
 
 TEST(DenseMatrix, HonoursTheStride) {

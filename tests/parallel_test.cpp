@@ -80,6 +80,28 @@ TEST(Team, IsLentWhereItHasTheSize) {
     EXPECT_EQ(LentTeam(nullptr, 4)->size(), 4);
 }
 
+TEST(Team, StopsBetweenTwoPiecesWhenInterrupted) {
+    for (const int threads : {1, 3}) {
+        std::atomic<bool> flag = false;
+        SolveContext context;
+        context.threads = threads;
+        context.interrupt = &flag;
+        Team team{context};
+        const auto caller = std::this_thread::get_id();
+        const auto interrupt = [&](std::int64_t) {
+            if (std::this_thread::get_id() == caller) flag = true;
+            while (!flag) std::this_thread::yield();
+        };
+        EXPECT_THROW(team.for_each(1000000000, much_work, interrupt), Interrupted); // all of them would take a minute
+        int done = 0;
+        EXPECT_THROW(team.for_each(10, 1, [&](std::int64_t) { ++done; }), Interrupted);
+        EXPECT_EQ(done, 0);
+        team.ignore_interrupts();
+        team.for_each(10, 1, [&](std::int64_t) { ++done; });
+        EXPECT_EQ(done, 10);
+    }
+}
+
 TEST(Team, FillsWithZerosToTheLast) {
     Team team(3);
     for (const std::size_t count : {0U, 1U, 300000U, 1U << 19, (1U << 19) + 1}) {

@@ -647,6 +647,87 @@ TEST(SolveStops, WhenItsFunctionSaysSo) {
     EXPECT_EQ(solve(tiny_problem(), Spdc{}, tolerance_of(1e-15), context).stop_reason, StopReason::interrupted);
 }
 
+/// Certified from scratch, whatever was half done when the run was broken off.
+TEST(SolveStops, AtAnyMomentWithAPointAndItsOwnGap) {
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Hinge{})}) {
+        for (const Intercept intercept : {Intercept::none, Intercept::free}) {
+            const Problem problem = tiny_problem(loss, L2{1e-3}, intercept);
+            for (const char *solver : {"newton", "newton_cg", "lbfgs", "spdc_fast", "auto"}) {
+                if (loss.name() == Hinge::name &&
+                    (solver == std::string("newton_cg") || solver == std::string("lbfgs")))
+                    continue;
+                StopReason reason = StopReason::interrupted;
+                for (int moment = 1; reason == StopReason::interrupted; moment += 1 + moment / 8) {
+                    int asked = 0;
+                    SolveContext context;
+                    context.presolve = Presolve::on;
+                    context.stop = [&] { return ++asked >= moment; };
+                    const Result result = solve(problem, make_solver(solver), tolerance_of(1e-9), context);
+                    reason = result.stop_reason;
+                    SCOPED_TRACE(solver + std::string(", asked ") + std::to_string(asked) + " times");
+                    ASSERT_TRUE(reason == StopReason::interrupted || reason == StopReason::gap_reached);
+                    EXPECT_TRUE(std::isfinite(result.worst().relative_gap));
+                    expect_own_valid_gap(problem, result);
+                }
+            }
+        }
+    }
+}
+
+TEST(SolveStops, WithTheWeightsItStartedFromIfInterruptedAtOnce) {
+    const Problem problem = tiny_problem();
+    Start start;
+    start.weights.assign(static_cast<std::size_t>(problem.features()), 0.25);
+    const std::atomic<bool> flag{true};
+    SolveContext context;
+    context.interrupt = &flag;
+    context.start = &start;
+    const Result result = solve(problem, Spdc{}, tolerance_of(1e-14), context);
+    EXPECT_EQ(result.weights, start.weights);
+    expect_own_valid_gap(problem, result);
+}
+
+/// The same problem with 64-bit columns.
+template <class Value> Problem widened(const Problem &problem) {
+    const auto &narrow = std::get<CsrMatrix<Value>>(problem.matrix());
+    Dataset data;
+    data.matrix = CsrMatrix<Value, std::int64_t>::own(narrow.cols(), {narrow.offsets().begin(), narrow.offsets().end()},
+                                                      {narrow.columns().begin(), narrow.columns().end()},
+                                                      {narrow.values().begin(), narrow.values().end()});
+    data.targets.assign(problem.targets().begin(), problem.targets().end());
+    return Problem(data, problem.loss(), problem.regularizer(), with_intercept(problem.intercept()));
+}
+
+TEST(Solve, GivesTheSameBitsWithColumnsOfAnyWidth) {
+    for (const bool one_value : {false, true}) {
+        for (const bool floats : {false, true}) {
+            TinyData rows = tiny_data({});
+            if (one_value) rows = with_one_value_a_row(std::move(rows));
+            const Dataset data = as_dataset(std::move(rows), floats ? Storage::csr_float : Storage::csr_double);
+            const Problem narrow(data, Logistic{}, L2{0.05});
+            const Problem wide = floats ? widened<float>(narrow) : widened<double>(narrow);
+            ASSERT_TRUE(is_wide(wide.matrix()));
+            for (const std::string &solver : solver_names()) {
+                if (solver == WorkingSet::name) continue; // needs an l1 penalty
+                for (const bool copy : {true, false}) {
+                    if (!copy && (solver == Newton::name || solver == Hybrid::name)) continue;
+                    SCOPED_TRACE(solver + (copy ? "" : " without a copy"));
+                    SolveContext context;
+                    context.copy = copy;
+                    const Result one = solve(narrow, make_solver(solver), pass_limit_of(20), context);
+                    const Result two = solve(wide, make_solver(solver), pass_limit_of(20), context);
+                    EXPECT_EQ(one.weights, two.weights);
+                    EXPECT_EQ(one.dual, two.dual);
+                    EXPECT_EQ(one.solver, two.solver);
+                }
+            }
+            const Problem sparse = wide.with(ElasticNet{0.01, 0});
+            EXPECT_EQ(solve(sparse, WorkingSet{}).weights,
+                      solve(narrow.with(ElasticNet{0.01, 0}), WorkingSet{}).weights);
+        }
+    }
+}
+
 TEST(SolveStarts, FromWeightsAlone) {
     const Problem problem = tiny_problem(Hinge{}, L2{0.05}, Intercept::free);
     const Result first = solve(problem, Auto{}, tolerance_of(1e-8));

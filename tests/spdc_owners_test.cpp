@@ -97,7 +97,7 @@ EagerFast eager_twin(const Problem &problem, double lambda, double omega) {
     EagerFast twin(dense_copy(problem, is_free ? R : 1), lambda, tau);
     if (is_free) {
         twin.lambda.back() = 0;
-        twin.x.back() = best_shift(problem, std::vector<double>(twin.p.n(), 0.0)) / R;
+        twin.x.back() = best_constant(problem) / R;
     }
     return twin;
 }

@@ -109,7 +109,7 @@ class Twin {
         std::vector<double> sorted = norms_;
         std::sort(sorted.begin(), sorted.end());
         column_ = std::sqrt(sorted[sorted.size() / 2]);
-        start_intercept_ = best_shift(problem_, std::vector<double>(norms_.size(), 0.0));
+        start_intercept_ = best_constant(problem_);
         const auto value = [&](double t) {
             double sum = 0;
             for (std::int64_t i = 0; i < problem_.rows(); ++i) {

@@ -95,7 +95,7 @@ struct PrimalStart {
 
     explicit PrimalStart(const Problem &problem) : p(dense_copy(problem, column_of(problem))), x(p.d(), 0.0) {
         column = column_of(problem);
-        if (problem.intercept() == Intercept::free) x.back() = best_shift(problem, Vector(p.n(), 0.0)) / column;
+        if (problem.intercept() == Intercept::free) x.back() = best_constant(problem) / column;
     }
     static double column_of(const Problem &problem) {
         if (problem.intercept() != Intercept::free) return 1;

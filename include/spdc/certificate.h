@@ -34,7 +34,7 @@ class Certifier {
     /// Offers a pair (any x in R^dimension, y in R^rows inside the loss's dual domains). It takes the exact intercept, and scales
     /// or projects dual points until they are feasible. As long as the relative gap is above `good_enough` it also tries the primal
     /// point that y implies or the dual point that x implies, whichever ends the larger part of the gap, less and less often where
-    /// that does not help.
+    /// that does not help. With infinity x is taken as it is, intercept and all.
     const Certificate &offer(std::span<const double> x, std::span<const double> y, double good_enough);
     /// The same for a pair that need not be kept, at best in memory that room() gave: nothing is copied.
     struct Pair {

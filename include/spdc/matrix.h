@@ -15,13 +15,13 @@
 namespace spdc {
 
 /// The stored entries of one row of a CsrMatrix, columns strictly ascending.
-template <class Value> struct CsrRow {
-    const std::int32_t *columns;
+template <class Value, class Index = std::int32_t> struct CsrRow {
+    const Index *columns;
     const Value *values;
     std::int64_t count;
 
     std::int64_t size() const noexcept { return count; }
-    std::int32_t column(std::int64_t p) const noexcept { return columns[p]; }
+    std::int32_t column(std::int64_t p) const noexcept { return static_cast<std::int32_t>(columns[p]); }
     double value(std::int64_t p) const noexcept { return static_cast<double>(values[p]); }
     void prefetch(std::int64_t p) const noexcept {
         __builtin_prefetch(columns + p);
@@ -60,22 +60,23 @@ class DeferredCheck {
     std::function<void()> check_;
 };
 
-/// Compressed sparse rows: 64-bit offsets, 32-bit columns, strictly ascending inside a row, values finite.
-template <class Value> class CsrMatrix {
+/// Compressed sparse rows: 64-bit offsets, columns below 2^31, strictly ascending inside a row, values finite. Readers make 32-bit
+/// columns; 64-bit ones are those of others, SciPy's say, which are read where they are.
+template <class Value, class Index = std::int32_t> class CsrMatrix {
   public:
     using value_type = Value;
-    using Row = CsrRow<Value>;
+    using Row = CsrRow<Value, Index>;
 
     CsrMatrix() = default;
     /// Views; `owner` keeps the memory alive. Throws Error when the invariants above do not hold.
-    CsrMatrix(std::int64_t cols, std::span<const std::int64_t> offsets, std::span<const std::int32_t> columns,
+    CsrMatrix(std::int64_t cols, std::span<const std::int64_t> offsets, std::span<const Index> columns,
               std::span<const Value> values, std::shared_ptr<const void> owner);
     /// The same without checks: for a reader that has made them, or leaves them to the first call of check().
-    static CsrMatrix trusted(std::int64_t cols, std::span<const std::int64_t> offsets,
-                             std::span<const std::int32_t> columns, std::span<const Value> values,
-                             std::shared_ptr<const void> owner, std::shared_ptr<DeferredCheck> pending = nullptr);
+    static CsrMatrix trusted(std::int64_t cols, std::span<const std::int64_t> offsets, std::span<const Index> columns,
+                             std::span<const Value> values, std::shared_ptr<const void> owner,
+                             std::shared_ptr<DeferredCheck> pending = nullptr);
     /// Takes over the vectors.
-    static CsrMatrix own(std::int64_t cols, std::vector<std::int64_t> offsets, std::vector<std::int32_t> columns,
+    static CsrMatrix own(std::int64_t cols, std::vector<std::int64_t> offsets, std::vector<Index> columns,
                          std::vector<Value> values);
 
     /// Throws Error unless the invariants hold, of offsets and of a row.
@@ -90,7 +91,7 @@ template <class Value> class CsrMatrix {
     std::int64_t cols() const noexcept { return cols_; }
     std::int64_t nonzeros() const noexcept { return offsets_.back() - offsets_.front(); }
     std::span<const std::int64_t> offsets() const noexcept { return offsets_; }
-    std::span<const std::int32_t> columns() const noexcept { return columns_; }
+    std::span<const Index> columns() const noexcept { return columns_; }
     std::span<const Value> values() const noexcept { return values_; }
     Row row(std::int64_t i) const noexcept {
         const std::int64_t begin = offsets_[static_cast<std::size_t>(i)];
@@ -103,7 +104,7 @@ template <class Value> class CsrMatrix {
     static constexpr std::int64_t no_rows_ = 0;
     std::int64_t cols_ = 0;
     std::span<const std::int64_t> offsets_{&no_rows_, 1};
-    std::span<const std::int32_t> columns_;
+    std::span<const Index> columns_;
     std::span<const Value> values_;
     std::shared_ptr<const void> owner_;
     std::shared_ptr<DeferredCheck> pending_;
@@ -144,12 +145,18 @@ template <class Value> class DenseMatrix {
     std::shared_ptr<DeferredCheck> pending_;
 };
 
-using AnyMatrix = std::variant<CsrMatrix<float>, CsrMatrix<double>, DenseMatrix<float>, DenseMatrix<double>>;
+using AnyMatrix = std::variant<CsrMatrix<float>, CsrMatrix<double>, DenseMatrix<float>, DenseMatrix<double>,
+                               CsrMatrix<float, std::int64_t>, CsrMatrix<double, std::int64_t>>;
 
 std::int64_t rows(const AnyMatrix &matrix) noexcept;
 std::int64_t cols(const AnyMatrix &matrix) noexcept;
 /// Stored entries: for a dense matrix rows times columns.
 std::int64_t nonzeros(const AnyMatrix &matrix) noexcept;
+
+bool has_floats(const AnyMatrix &matrix) noexcept;
+bool is_sparse(const AnyMatrix &matrix) noexcept;
+/// Whether its columns are 64-bit.
+bool is_wide(const AnyMatrix &matrix) noexcept;
 
 /// Makes a check that is still pending; throws Error when it fails.
 void check(const AnyMatrix &matrix);

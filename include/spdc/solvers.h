@@ -322,7 +322,7 @@ struct SolveContext {
     Observer observer = {};                       // sees every certification
     PointObserver point_observer = {};            // the same, with the best x so far
     const std::atomic<bool> *interrupt = nullptr; // set by a signal handler or another thread: stop soon
-    std::function<bool()> stop = {}; // asked by a working thread after every 20 ms or so: true ends the run
+    std::function<bool()> stop = {}; // asked by a working thread, often: true ends the run. Copies are asked, too
     std::uint64_t seed = 1;
     int threads = 1;
     Presolve presolve = Presolve::automatic;

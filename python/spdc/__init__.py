@@ -24,6 +24,8 @@ if TYPE_CHECKING:
         QuantileRegressor,
         Ridge,
         RidgeClassifier,
+        enet_path,
+        lasso_path,
     )
 
 __all__ = [
@@ -48,6 +50,8 @@ __all__ = [
     "QuantileRegressor",
     "Ridge",
     "RidgeClassifier",
+    "enet_path",
+    "lasso_path",
 ]
 
 

@@ -210,7 +210,7 @@ def solve(
     Parameters
     ----------
     X : array-like, sparse matrix, frame, Data or path
-        The rows. C-contiguous float32 and float64 arrays and CSR matrices with 32-bit indices are read where they lie; all else is
+        The rows. C-contiguous float32 and float64 arrays and CSR matrices are read where they lie; all else is
         converted once. A path is read as by ``read``.
     y : array-like, optional
         One target a row: numbers, or labels of any kind in classification. Not needed with a path or Data.

@@ -65,8 +65,7 @@ class AcceleratedGradientMethod final : public Method {
 };
 
 AcceleratedGradientMethod::AcceleratedGradientMethod(const Problem &problem, const SolveContext &context)
-    : problem_(problem), loss_(problem, context.threads),
-      mu_(problem.is_strongly_convex() ? problem.strong_convexity() : 0) {
+    : problem_(problem), loss_(problem, context), mu_(problem.is_strongly_convex() ? problem.strong_convexity() : 0) {
     for (auto *array : {&x_, &v_, &y_, &next_x_, &gradient_}) {
         array->resize(static_cast<std::size_t>(problem.dimension()), 0.0);
     }

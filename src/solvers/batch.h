@@ -16,7 +16,7 @@ void check_smooth(const Problem &problem, std::string_view solver);
 /// f(x) = (1/W) sum_i w_i phi(a_i'x, b_i) and its derivatives, on a team of threads; the bits do not depend on their number.
 class BatchLoss {
   public:
-    BatchLoss(const Problem &problem, int threads) : problem_(problem), team_(threads) {}
+    BatchLoss(const Problem &problem, const Crew &crew) : problem_(problem), team_(crew) {}
 
     /// z = A x. Half a pass.
     void predict(std::span<const double> x, std::span<double> z);

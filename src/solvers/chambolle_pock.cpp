@@ -83,7 +83,7 @@ class ChambollePockMethod final : public Method {
 
 ChambollePockMethod::ChambollePockMethod(const Problem &problem, const ChambollePock &options,
                                          const SolveContext &context)
-    : problem_(problem), options_(options), loss_(problem, context.threads), gamma_(problem.loss().gamma()),
+    : problem_(problem), options_(options), loss_(problem, context), gamma_(problem.loss().gamma()),
       lambda_(problem.is_strongly_convex() ? problem.strong_convexity() : 0),
       variant_(gamma_ > 0 ? (lambda_ > 0 ? Variant::both : Variant::dual)
                           : (lambda_ > 0 ? Variant::primal : Variant::neither)) {

@@ -28,7 +28,7 @@ class FewFeatures final : public Method {
     explicit FewFeatures(const Problem &problem)
         : problem_(problem), penalties_(problem), sweeps_(penalties_), x_(at(problem.dimension()), 0.0),
           z_(at(problem.rows())) {
-        if (problem.intercept() == Intercept::free) x_.back() = best_shift(problem, z_);
+        if (problem.intercept() == Intercept::free) x_.back() = best_constant(problem);
         std::fill(z_.begin(), z_.end(), problem.has_intercept() ? x_.back() : 0.0);
     }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "method.h"
+#include "parallel.h"
 #include "spdc/problem.h"
 
 #include <memory>
@@ -15,6 +16,6 @@ bool has_few_features(const Problem &problem);
 std::unique_ptr<Method> make_few_features(const Problem &problem);
 
 /// Any loss: sets of features, on a copy of the data by columns.
-std::unique_ptr<Method> make_column_sets(const Problem &problem);
+std::unique_ptr<Method> make_column_sets(const Problem &problem, const Crew &crew = 1);
 
 } // namespace spdc

@@ -70,7 +70,7 @@ class LbfgsMethod final : public Method {
 };
 
 LbfgsMethod::LbfgsMethod(const Problem &problem, const Lbfgs &options, const SolveContext &context)
-    : problem_(problem), memory_(static_cast<std::size_t>(options.memory)), loss_(problem, context.threads) {
+    : problem_(problem), memory_(static_cast<std::size_t>(options.memory)), loss_(problem, context) {
     const auto d = static_cast<std::size_t>(problem.dimension()), n = static_cast<std::size_t>(problem.rows());
     for (auto *array : {&l1_, &l2_, &x_, &gradient_, &pseudo_, &direction_, &step_}) array->resize(d, 0.0);
     for (auto *array : {&z_, &slopes_, &move_z_}) array->resize(n, 0.0);

@@ -97,7 +97,7 @@ class FusedNewton final : public Method {
 };
 
 FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
-    : problem_(problem), rows_(problem, context.seed, context.threads, context.team), loss_(problem.loss()),
+    : problem_(problem), rows_(problem, context.seed, context, context.team), loss_(problem.loss()),
       step_loss_(problem.loss()), is_weighted_(!problem.importance().empty()) {
     const std::size_t d = rows_.dimension();
     l2_.resize(static_cast<Eigen::Index>(d));

@@ -92,8 +92,8 @@ class NewtonCgMethod final : public Method {
 };
 
 NewtonCgMethod::NewtonCgMethod(const Problem &problem, const SolveContext &context)
-    : problem_(problem), n_(static_cast<double>(problem.rows())), products_(problem, context.threads),
-      loss_(problem.loss()), pq_(at(problem.dimension())) {
+    : problem_(problem), n_(static_cast<double>(problem.rows())), products_(problem, context), loss_(problem.loss()),
+      pq_(at(problem.dimension())) {
     const std::size_t d = at(problem.dimension()), rows = at(problem.rows()), padded = (rows + 3) / 4 * 4;
     l2_.resize(d);
     for (std::size_t j = 0; j < d; ++j) l2_[j] = problem.regularizer(static_cast<std::int64_t>(j)).strong_convexity();

@@ -345,8 +345,12 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
             if (part >= parts) return;
             try {
                 if (scratch.w.empty()) scratch = make_scratch();
-                for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) work(k, scratch, own);
-            } catch (...) { // no memory for a block, say: nobody starts another part, and the caller hears of it
+                for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
+                    if (thread == 0) team_.check();
+                    work(k, scratch, own);
+                }
+            } catch (
+                ...) { // interrupted, or no memory for a block: nobody starts another part, and the caller hears of it
                 next_part = parts;
                 std::call_once(failed, [&] { error = std::current_exception(); });
             }

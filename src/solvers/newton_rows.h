@@ -76,9 +76,8 @@ class RowBlocks {
     /// A shuffled copy of the problem's rows, the intercept as a column of ones; or the rows where they are, in their order.
     enum class Source { copied, in_place };
     RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam threads, Source source);
-    RowBlocks(const Problem &problem, std::uint64_t seed, int threads, Team *lent = nullptr)
-        : RowBlocks(problem, seed, LentTeam(lent, threads), problem.is_shuffled() ? Source::in_place : Source::copied) {
-    }
+    RowBlocks(const Problem &problem, std::uint64_t seed, const Crew &crew = 1, Team *lent = nullptr)
+        : RowBlocks(problem, seed, LentTeam(lent, crew), problem.is_shuffled() ? Source::in_place : Source::copied) {}
 
     std::size_t rows() const { return rows_; }
     std::size_t blocks() const { return blocks_; }

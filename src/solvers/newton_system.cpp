@@ -29,7 +29,7 @@ double squared_over_l2(const VectorXd &r, const VectorXd &l2, const VectorXd &x)
 class PrimalSystem final : public NewtonSystem {
   public:
     PrimalSystem(const Problem &problem, const SolveContext &context)
-        : rows_(static_cast<double>(problem.rows())), blocks_(problem, context.seed, context.threads, context.team) {
+        : rows_(static_cast<double>(problem.rows())), blocks_(problem, context.seed, context, context.team) {
         l2_.resize(static_cast<Eigen::Index>(blocks_.dimension()));
         for (std::int64_t j = 0; j < problem.dimension(); ++j) {
             place_.push_back(static_cast<Eigen::Index>(blocks_.place_of(j)));
@@ -254,7 +254,7 @@ DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
         omega_[i] = problem.importance(static_cast<std::int64_t>(i));
     }
     const Problem features = transposed(problem);
-    const RowBlocks blocks(features, context.seed, context.threads, context.team);
+    const RowBlocks blocks(features, context.seed, context, context.team);
     RowSums sums;
     const std::vector<double> ones(blocks.block_rows(), 1.0);
     blocks.sum(blocks.blocks(), true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {

@@ -42,10 +42,10 @@ template <class Row> double dot_with(const Row &a, const DirectionPair *pq) noex
 
 } // namespace
 
-RowProducts::RowProducts(const Problem &problem, int threads)
+RowProducts::RowProducts(const Problem &problem, Crew crew)
     : problem_(problem), scale_(1 / static_cast<double>(problem.rows())) {
     const std::int64_t useful = std::max<std::int64_t>(1, problem.nonzeros() / entries_a_thread);
-    const auto team = static_cast<std::int64_t>(std::min<std::int64_t>(threads, useful));
+    const auto team = static_cast<std::int64_t>(std::min<std::int64_t>(crew.threads, useful));
     first_column_.assign(1, 0);
     if (team > 1) { // ranges of columns with about the same number of entries
         std::vector<std::int64_t> filled(at(problem.features()), 0);
@@ -65,15 +65,12 @@ RowProducts::RowProducts(const Problem &problem, int threads)
         }
     }
     first_column_.push_back(problem.features());
-    if (this->threads() > 1) team_ = std::make_unique<Team>(this->threads());
+    crew.threads = threads();
+    team_ = std::make_unique<Team>(std::move(crew));
 }
 
 void RowProducts::for_each(std::size_t count, const std::function<void(std::size_t)> &body) const {
-    if (team_) {
-        team_->for_each(static_cast<std::int64_t>(count), [&](std::int64_t k) { body(at(k)); });
-    } else {
-        for (std::size_t k = 0; k < count; ++k) body(k);
-    }
+    team_->for_each(static_cast<std::int64_t>(count), [&](std::int64_t k) { body(at(k)); });
 }
 
 /// Calls visit(range, owns_intercept) for the columns of each thread.

@@ -26,7 +26,7 @@ struct DirectionPair {
 class RowProducts {
   public:
     /// At most so many threads, fewer when there is little to do.
-    RowProducts(const Problem &problem, int threads);
+    RowProducts(const Problem &problem, Crew crew);
 
     int threads() const { return static_cast<int>(first_column_.size()) - 1; }
     /// Runs body(k) for k = 0 ... count-1 on these threads, in any order.

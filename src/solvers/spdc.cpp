@@ -74,7 +74,7 @@ SpdcMethod::SpdcMethod(const Problem &problem, const Spdc &options, const SolveC
         std::vector<double> sorted = norms_;
         std::nth_element(sorted.begin(), sorted.begin() + n_ / 2, sorted.end());
         column_ = sorted[at(n_ / 2)] > 0 ? std::sqrt(sorted[at(n_ / 2)]) : 1;
-        w_.back().x = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
+        w_.back().x = best_constant(problem, context) / column_;
         w_.back().x_previous = w_.back().x;
     }
     if (problem.has_intercept()) intercept_regularizer_ = problem.regularizer(d_);

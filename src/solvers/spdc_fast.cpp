@@ -55,22 +55,20 @@ struct VisitingOrder {
 
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
 /// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted. Values: pointers,
-/// or Same.
-template <class Values> struct RandomRows {
+/// or Same. Index: of the columns that are read; those of another width are copied.
+template <class Values, class Index> struct RandomRows {
     std::size_t count;           // of rows
     std::vector<RowState> state; // one more than rows
-    const std::int32_t *columns = nullptr;
+    const Index *columns = nullptr;
     /// How to visit them.
     VisitingOrder order(const Problem &problem) const;
 
-    RandomRows(const Problem &problem, bool may_copy, Random &random);
+    RandomRows(const Problem &problem, const SolveContext &context, Random &random);
     bool is_copy() const { return !order_.empty(); }
     /// Row of the problem at a place.
     std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
     std::int64_t size(std::size_t place) const noexcept { return state[place + 1].begin - state[place].begin; }
-    const std::int32_t *columns_of(std::size_t place) const noexcept {
-        return columns + (state[place].begin & column_mask_);
-    }
+    const Index *columns_of(std::size_t place) const noexcept { return columns + (state[place].begin & column_mask_); }
     Values values(std::size_t place) const noexcept {
         if constexpr (is_same) return {row_values_[row_at(place)]};
         if constexpr (!is_same) return values_ + state[place].begin;
@@ -87,42 +85,46 @@ template <class Values> struct RandomRows {
     static constexpr std::int64_t long_row = 32;
     template <class Matrix> void refer_to(const Matrix &matrix);
     template <class Matrix> void refer_to_dense(const Matrix &matrix);
-    template <class Matrix> void copy(const Matrix &matrix, Random &random);
+    template <class Matrix> void copy(const Matrix &matrix, const Crew &crew, Random &random);
     std::span<const double> row_values_;
-    std::vector<std::int32_t> same_columns_; // of all rows, where they are dense ones of the problem
-    std::int64_t column_mask_ = -1;          // 0 there: a branch instead doubles the time of short rows
-    std::vector<std::int32_t> order_;        // of the copy
-    std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> own_columns_;
+    std::vector<Index> same_columns_; // of all rows, where they are dense ones of the problem
+    std::int64_t column_mask_ = -1;   // 0 there: a branch instead doubles the time of short rows
+    std::vector<std::int32_t> order_; // of the copy
+    std::vector<Index, UnfilledHugePageAllocator<Index>> own_columns_;
     using Value = std::conditional_t<is_same, char, std::remove_cvref_t<decltype(std::declval<Values>()[0])>>;
     const Value *values_ = nullptr;
     std::vector<Value, UnfilledHugePageAllocator<Value>> own_values_;
 };
 
-template <class Values>
-RandomRows<Values>::RandomRows(const Problem &problem, bool may_copy, Random &random)
+template <class Values, class Index>
+RandomRows<Values, Index>::RandomRows(const Problem &problem, const SolveContext &context, Random &random)
     : count(at(problem.rows())), state(count + 1) {
     if constexpr (is_same) row_values_ = problem.row_values();
     std::visit(
-        [&](const auto &matrix) {
-            if constexpr (requires { matrix.offsets(); }) {
+        [&]<class Matrix>(const Matrix &matrix) {
+            if constexpr (std::is_same_v<typename Matrix::Row, CsrRow<typename Matrix::value_type, Index>>) {
                 const bool has_long_rows = matrix.nonzeros() >= long_row * matrix.rows();
-                if (problem.is_shuffled() || has_long_rows || !may_copy) return refer_to(matrix);
-            } else if (!may_copy && matrix.is_contiguous()) {
-                return refer_to_dense(matrix);
+                if (problem.is_shuffled() || has_long_rows || !context.copy) return refer_to(matrix);
+            } else if constexpr (!requires { matrix.offsets(); }) {
+                if (!context.copy && matrix.is_contiguous()) return refer_to_dense(matrix);
             }
-            copy(matrix, random);
+            copy(matrix, context, random);
         },
         problem.matrix());
 }
 
-template <class Values> template <class Matrix> void RandomRows<Values>::refer_to(const Matrix &matrix) {
+template <class Values, class Index>
+template <class Matrix>
+void RandomRows<Values, Index>::refer_to(const Matrix &matrix) {
     const std::span<const std::int64_t> offsets = matrix.offsets();
     for (std::size_t p = 0; p <= count; ++p) state[p].begin = offsets[p];
     columns = matrix.row(0).columns - offsets[0];
     if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values - offsets[0];
 }
 
-template <class Values> template <class Matrix> void RandomRows<Values>::refer_to_dense(const Matrix &matrix) {
+template <class Values, class Index>
+template <class Matrix>
+void RandomRows<Values, Index>::refer_to_dense(const Matrix &matrix) {
     same_columns_.resize(at(matrix.cols()));
     std::iota(same_columns_.begin(), same_columns_.end(), 0);
     for (std::size_t p = 0; p <= count; ++p) state[p].begin = static_cast<std::int64_t>(p) * matrix.cols();
@@ -131,7 +133,9 @@ template <class Values> template <class Matrix> void RandomRows<Values>::refer_t
     if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values;
 }
 
-template <class Values> template <class Matrix> void RandomRows<Values>::copy(const Matrix &matrix, Random &random) {
+template <class Values, class Index>
+template <class Matrix>
+void RandomRows<Values, Index>::copy(const Matrix &matrix, const Crew &crew, Random &random) {
     order_.resize(count);
     std::iota(order_.begin(), order_.end(), 0);
     random.shuffle(order_);
@@ -140,6 +144,7 @@ template <class Values> template <class Matrix> void RandomRows<Values>::copy(co
     std::size_t end = 0;
     for (std::size_t p = 0; p < count; ++p) {
         const auto row = matrix.row(order_[p]);
+        if (p % 4096 == 0) crew.check();
         for (std::int64_t q = 0; q < row.size(); ++q) {
             own_columns_[end] = row.column(q);
             if constexpr (!is_same) own_values_[end] = static_cast<Value>(row.value(q));
@@ -151,7 +156,7 @@ template <class Values> template <class Matrix> void RandomRows<Values>::copy(co
     values_ = own_values_.data();
 }
 
-template <class Values> VisitingOrder RandomRows<Values>::order(const Problem &problem) const {
+template <class Values, class Index> VisitingOrder RandomRows<Values, Index>::order(const Problem &problem) const {
     const std::int64_t bytes =
         state.back().begin * static_cast<std::int64_t>(sizeof *columns + (is_same ? 0 : sizeof(Value)));
     const std::size_t most = std::max<std::size_t>(1, count / 1024); // or the order of the blocks is hardly random
@@ -161,7 +166,7 @@ template <class Values> VisitingOrder RandomRows<Values>::order(const Problem &p
     return {std::min<std::size_t>(bytes < 1 << 22 ? 4 : 8, most), 4};
 }
 
-template <class L, class Values> class FastMethod final : public Method {
+template <class L, class Values, class Index> class FastMethod final : public Method {
   public:
     FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking, bool is_sdca,
                const SolveContext &context);
@@ -195,7 +200,7 @@ template <class L, class Values> class FastMethod final : public Method {
     double lambda_, gamma_ = 0, R_ = 1, column_ = 0;
     bool free_intercept_ = false;
     Random random_;
-    RandomRows<Values> rows_;
+    RandomRows<Values, Index> rows_;
     std::vector<double> omega_row_; // where the rows are weighted
     DualState<L> dual_;
     bool is_sdca_ = false;                      // for the whole run: then x = -u/lambda, and one vector is enough
@@ -218,12 +223,12 @@ template <class L, class Values> class FastMethod final : public Method {
     std::int64_t visits_ = 0, touched_ = 0;
 };
 
-template <class L, class Values>
-FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking,
-                                  bool is_sdca, const SolveContext &context)
+template <class L, class Values, class Index>
+FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, std::optional<double> omega,
+                                         bool shrinking, bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem, context.copy, random_), dual_(at(n_)), dropped_(shrinks_ ? at(n_) : 0) {
+      rows_(problem, context, random_), dual_(at(n_)), dropped_(shrinks_ ? at(n_) : 0) {
     std::vector<double> norm2 = problem.squared_row_norms(context.threads);
     free_intercept_ = problem.intercept() == Intercept::free;
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
@@ -237,7 +242,7 @@ FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::op
     R_ = median_norm(std::move(norm2));
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
-        if (free_intercept_) x0_ = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
+        if (free_intercept_) x0_ = best_constant(problem, context) / column_;
         for (std::size_t p = 0; p < rows_.count; ++p) rows_.state[p].norm2 += omega_row(p) * column_ * column_;
     }
     // All duals start at 0, where u and the x that it implies are 0, too; rows without entries never move.
@@ -256,8 +261,8 @@ FastMethod<L, Values>::FastMethod(const Problem &problem, const L &loss, std::op
 }
 
 /// With x of its own unless the method is SDCA, whose x is -u/lambda.
-template <class L, class Values>
-void FastMethod<L, Values>::start(std::span<const double> x, std::span<const double> y) {
+template <class L, class Values, class Index>
+void FastMethod<L, Values, Index>::start(std::span<const double> x, std::span<const double> y) {
     std::vector<double> u(x.size());
     problem_.combine(y, u);
     for (std::size_t p = 0; p < rows_.count; ++p) {
@@ -272,7 +277,7 @@ void FastMethod<L, Values>::start(std::span<const double> x, std::span<const dou
     u0_ = u.back() * column_;
 }
 
-template <class L, class Values> void FastMethod<L, Values>::set_steps() {
+template <class L, class Values, class Index> void FastMethod<L, Values, Index>::set_steps() {
     const FastSteps steps = fast_steps(rule_->omega(), rule_->product(loss_.gamma()), gamma_, R_, lambda_,
                                        static_cast<double>(n_), std::max(1.0, static_cast<double>(live())));
     tau_ = steps.tau;
@@ -281,7 +286,7 @@ template <class L, class Values> void FastMethod<L, Values>::set_steps() {
     sigma_scale_ = steps.sigma_scale;
 }
 
-template <class L, class Values> void FastMethod<L, Values>::start_sweep() {
+template <class L, class Values, class Index> void FastMethod<L, Values, Index>::start_sweep() {
     const std::size_t rows = order_.rows;
     shift_ = at(random_.below(static_cast<std::int64_t>(rows))); // where blocks begin changes from sweep to sweep
     blocks_.resize((live() + shift_ + rows - 1) / rows);
@@ -294,7 +299,7 @@ template <class L, class Values> void FastMethod<L, Values>::start_sweep() {
 }
 
 /// The next rows of the sweep, some thousands.
-template <class L, class Values> void FastMethod<L, Values>::list_visits() {
+template <class L, class Values, class Index> void FastMethod<L, Values, Index>::list_visits() {
     constexpr std::size_t most = 8192;
     const auto [rows, streams] = order_;
     visiting_.clear();
@@ -311,7 +316,7 @@ template <class L, class Values> void FastMethod<L, Values>::list_visits() {
     }
 }
 
-template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
+template <class L, class Values, class Index> void FastMethod<L, Values, Index>::end_sweep() {
     const bool was_full = live() == rows_.count;
     // the rows were looked at as they were visited, on average half a sweep ago: their gap has gone on falling since
     const double gap = young_ / static_cast<double>(n_) + quadratic_gap();
@@ -328,16 +333,16 @@ template <class L, class Values> void FastMethod<L, Values>::end_sweep() {
     if (change) set_steps();
 }
 
-template <class L, class Values> void FastMethod<L, Values>::activate_all() {
+template <class L, class Values, class Index> void FastMethod<L, Values, Index>::activate_all() {
     if (!shrinks_) return;
     active_.resize(at(n_));
     std::iota(active_.begin(), active_.end(), 0);
     std::fill(dropped_.begin(), dropped_.end(), 0);
 }
 
-template <class L, class Values>
+template <class L, class Values, class Index>
 template <bool is_sdca>
-void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
+void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexcept {
     ZU *const zu = zu_.data();
     double *const x = x_.data();
     const double inverse_n = 1 / static_cast<double>(n_), x_of_move = -inverse_n / lambda_;
@@ -350,7 +355,7 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
             rows_.prefetch(at(visiting_[k + 12]));
         }
         const auto i = at(visiting_[k]);
-        const std::int32_t *const columns = rows_.columns_of(i);
+        const Index *const columns = rows_.columns_of(i);
         const Values values = rows_.values(i);
         const std::int64_t count = rows_.size(i);
         RowState &row = rows_.state[i];
@@ -395,21 +400,21 @@ void FastMethod<L, Values>::visit(std::size_t from, std::size_t to) noexcept {
     young_ += young;
 }
 
-template <class L, class Values>
-void FastMethod<L, Values>::watch(std::size_t i, double s, double y, double b, double delta) noexcept {
+template <class L, class Values, class Index>
+void FastMethod<L, Values, Index>::watch(std::size_t i, double s, double y, double b, double delta) noexcept {
     if constexpr (HasBoundedDual<L>) {
         if (shrink_.watch(loss_, s, y, b, delta != 0, shrink_.most, shrink_.least)) dropped_[i] = 1;
     }
 }
 
-template <class L, class Values> void FastMethod<L, Values>::rebase() noexcept {
+template <class L, class Values, class Index> void FastMethod<L, Values, Index>::rebase() noexcept {
     for (ZU &zu : zu_) zu[0] = alpha_ * zu[0] + beta_ * zu[1];
     alpha_ = 1;
     beta_ = 0;
 }
 
 /// g(x) + g*(-u) + <u, x> = (lambda/2) |x + u/lambda|^2
-template <class L, class Values> double FastMethod<L, Values>::quadratic_gap() const noexcept {
+template <class L, class Values, class Index> double FastMethod<L, Values, Index>::quadratic_gap() const noexcept {
     double sum = 0;
     for (const ZU &zu : zu_) {
         const double away = alpha_ * zu[0] + (beta_ + 1 / lambda_) * zu[1];
@@ -418,7 +423,7 @@ template <class L, class Values> double FastMethod<L, Values>::quadratic_gap() c
     return 0.5 * lambda_ * sum;
 }
 
-template <class L, class Values> void FastMethod<L, Values>::advance(double passes) {
+template <class L, class Values, class Index> void FastMethod<L, Values, Index>::advance(double passes) {
     auto left = static_cast<std::int64_t>(std::ceil(passes * static_cast<double>(n_)));
     while (left > 0) {
         const std::size_t count = std::min<std::size_t>(256, visiting_.size() - next_);
@@ -435,7 +440,8 @@ template <class L, class Values> void FastMethod<L, Values>::advance(double pass
     }
 }
 
-template <class L, class Values> void FastMethod<L, Values>::point(std::vector<double> &x, std::vector<double> &y) {
+template <class L, class Values, class Index>
+void FastMethod<L, Values, Index>::point(std::vector<double> &x, std::vector<double> &y) {
     x.resize(at(problem_.dimension()));
     std::copy(x_.begin(), x_.end(), x.begin());
     for (std::size_t j = 0; j < zu_.size(); ++j) x[j] = alpha_ * zu_[j][0] + beta_ * zu_[j][1];
@@ -447,13 +453,15 @@ template <class L, class Values> void FastMethod<L, Values>::point(std::vector<d
 template <class L>
 std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::optional<double> omega, bool shrinking,
                                   bool is_sdca, const SolveContext &context) {
-    const auto make = [&]<class Values>(Values) -> std::unique_ptr<Method> {
-        return std::make_unique<FastMethod<L, Values>>(problem, loss, omega, shrinking, is_sdca, context);
+    const auto make = [&]<class Values, class Index>(Values, Index) -> std::unique_ptr<Method> {
+        return std::make_unique<FastMethod<L, Values, Index>>(problem, loss, omega, shrinking, is_sdca, context);
     };
-    if (!problem.row_values(context.threads).empty()) return make(Same{});
-    const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
-                          std::holds_alternative<DenseMatrix<float>>(problem.matrix());
-    return is_float ? make(static_cast<const float *>(nullptr)) : make(static_cast<const double *>(nullptr));
+    const auto make_with = [&](auto index) {
+        return has_floats(problem.matrix()) ? make(static_cast<const float *>(nullptr), index)
+                                            : make(static_cast<const double *>(nullptr), index);
+    };
+    if (is_wide(problem.matrix()) && !context.copy) return make_with(std::int64_t{});
+    return problem.row_values(context.threads).empty() ? make_with(std::int32_t{}) : make(Same{}, std::int32_t{});
 }
 
 /// Owners of features for threads to share, or 1 for the serial kernel: a function of the problem, and of the number of threads only

@@ -186,7 +186,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
                               const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
       n_(problem.rows()), lambda_(problem.strong_convexity()), random_(context.seed),
-      crew_(context.team, team_size(options.owners, context.threads)), team_(crew_),
+      crew_(context.team, Crew(context, team_size(options.owners, context.threads))), team_(crew_),
       joins_(V_ % (2 * team_.size()) == 0), barrier_(team_.size()), dual_(at(problem.rows())), parts_(at(2 * V_)),
       shares_(at(V_)), scratch_(at(team_.size())) {
     free_intercept_ = problem.intercept() == Intercept::free;
@@ -194,7 +194,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
     R_ = median_norm(norm2_);
     if (problem.has_intercept()) {
         column_ = free_intercept_ ? R_ : 1;
-        if (free_intercept_) walk_.x0 = best_shift(problem, std::vector<double>(at(n_), 0.0)) / column_;
+        if (free_intercept_) walk_.x0 = best_constant(problem, context) / column_;
         for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += importance_[p] * column_ * column_;
     }
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));

@@ -18,7 +18,7 @@ Constants::Constants(const Problem &problem)
         std::nth_element(sorted.begin(), sorted.begin() + n / 2, sorted.end());
         const double median = sorted[static_cast<std::size_t>(n / 2)];
         column = median > 0 ? std::sqrt(median) : 1;
-        start = best_shift(problem, std::vector<double>(norm2.size(), 0.0)) / column;
+        start = best_constant(problem) / column;
     }
     for (std::int64_t i = 0; i < n; ++i) {
         double &norm = norm2[static_cast<std::size_t>(i)];

@@ -78,7 +78,7 @@ bool has_kinks(const AnyLoss &loss) { return loss.gamma() == 0 && loss.lipschitz
 
 template <class Value> class WorkingSetMethod final : public Method {
   public:
-    explicit WorkingSetMethod(const Problem &problem);
+    WorkingSetMethod(const Problem &problem, const Crew &crew);
 
     void aim(double tolerance) override { tolerance_ = tolerance; }
     void start(std::span<const double> x, std::span<const double> y) override;
@@ -156,13 +156,13 @@ template <class Value> class WorkingSetMethod final : public Method {
 };
 
 template <class Value>
-WorkingSetMethod<Value>::WorkingSetMethod(const Problem &problem)
+WorkingSetMethod<Value>::WorkingSetMethod(const Problem &problem, const Crew &crew)
     : problem_(problem), penalties_(problem), columns_(problem), model_(columns_, penalties_, problem.rows()),
       is_quadratic_(std::holds_alternative<Squared>(problem.loss().variant())),
       is_curved_(problem.loss().name() == Logistic::name || problem.loss().name() == Poisson::name),
       inverse_n_(1 / static_cast<double>(problem.rows())), d_(problem.dimension()), x_(at(d_), 0.0),
       z_(at(problem.rows()), 0.0), y_(z_.size()), dz_(z_.size()), u_(at(d_)) {
-    if (problem.intercept() == Intercept::free) x_.back() = best_shift(problem, z_);
+    if (problem.intercept() == Intercept::free) x_.back() = best_constant(problem, crew);
     predict();
     if (has_kinks(problem.loss())) {
         for (std::size_t i = 0; i < z_.size(); ++i) rounding_ += weight(i) * std::fabs(z_[i] - problem.targets()[i]);
@@ -564,14 +564,13 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
 
 } // namespace
 
-std::unique_ptr<Method> make_column_sets(const Problem &problem) {
-    const bool is_float = std::holds_alternative<CsrMatrix<float>>(problem.matrix()) ||
-                          std::holds_alternative<DenseMatrix<float>>(problem.matrix());
-    if (is_float) return std::make_unique<WorkingSetMethod<float>>(problem);
-    return std::make_unique<WorkingSetMethod<double>>(problem);
+std::unique_ptr<Method> make_column_sets(const Problem &problem, const Crew &crew) {
+    const bool is_float = has_floats(problem.matrix());
+    if (is_float) return std::make_unique<WorkingSetMethod<float>>(problem, crew);
+    return std::make_unique<WorkingSetMethod<double>>(problem, crew);
 }
 
-std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &) {
+std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &options, const SolveContext &context) {
     if (std::holds_alternative<L2>(problem.regularizer().variant())) {
         fail(ErrorKind::unsupported,
              fmt::format("solver {} needs an l1 penalty or bounds, which leave most weights at 0; "
@@ -591,7 +590,7 @@ std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &op
              fmt::format("solver {} takes up to {} rows, not {}; the solver spdc takes any number", options.name,
                          most_rows, problem.rows()));
     }
-    return has_few_features(problem) ? make_few_features(problem) : make_column_sets(problem);
+    return has_few_features(problem) ? make_few_features(problem) : make_column_sets(problem, context);
 }
 
 } // namespace spdc

@@ -224,12 +224,42 @@ def test_several_targets(name, rng):
     assert model.dual_gap_.shape == model.relative_gap_.shape == model.n_iter_.shape == (3,)
     for k in range(3):
         alone = getattr(spdc, name)(alpha=0.1).fit(X, Y[:, k])
-        assert np.array_equal(alone.coef_, model.coef_[k])
+        np.testing.assert_allclose(alone.coef_, model.coef_[k], rtol=1e-10, atol=1e-12)
     if name == "Ridge":
         each = spdc.Ridge(alpha=[0.1, 1.0, 10.0]).fit(X, Y)
-        assert np.array_equal(each.coef_[0], model.coef_[0]) and not np.array_equal(each.coef_[1], model.coef_[1])
+        np.testing.assert_allclose(each.coef_[0], model.coef_[0], rtol=1e-10, atol=1e-12)
+        assert not np.allclose(each.coef_[1], model.coef_[1], rtol=1e-3)
         with pytest.raises(ValueError, match="penalties"):
             spdc.Ridge(alpha=[1.0, 2.0]).fit(X, Y)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_several_targets_of_ridge_share_one_factorization(dtype, fit_intercept, weighted, rng):
+    X = (rng.normal(size=(5000, 20)) + 3).astype(dtype)  # more than one block of rows
+    Y = X @ rng.normal(size=(20, 4)) + rng.normal(size=(5000, 4))
+    weights = rng.integers(0, 3, 5000).astype(float) if weighted else None
+    options = {"alpha": 0.5, "fit_intercept": fit_intercept, "tol": 1e-10}
+    model = spdc.Ridge(**options).fit(X, Y, weights)
+    assert all(result.passes == 0 for result in model.result_)  # certified where they start
+    assert np.all(model.relative_gap_ <= 1e-10)
+    for k in range(4):
+        alone = spdc.Ridge(**options).fit(X, Y[:, k], weights)
+        assert alone.result_.passes > 0
+        np.testing.assert_allclose(model.coef_[k], alone.coef_, atol=1e-6)
+        np.testing.assert_allclose(np.ravel(model.intercept_)[k if fit_intercept else 0], alone.intercept_, atol=1e-5)
+
+
+def test_several_targets_of_ridge_without_a_common_factorization(rng):
+    """Singular, or so ill-conditioned that its solution is not good enough: the solver goes on."""
+    X, Y = rng.normal(size=(200, 5)), rng.normal(size=(200, 3))
+    for table, alpha in ((X[:, [0, 0, 1, 2, 2]], 0.0), (X[:, [0, 0, 1, 2, 2]] + 1e6, 1e-3)):
+        model = spdc.Ridge(alpha=alpha, tol=1e-6).fit(table, Y)
+        assert np.all(model.relative_gap_ <= 1e-6)
+    assert min(result.passes for result in model.result_) > 0
+    assert max(result.passes for result in spdc.Ridge(alpha=[1.0, 2.0, 3.0]).fit(X, Y).result_) > 0
+    assert max(result.passes for result in spdc.Ridge(solver="spdc").fit(X, Y).result_) > 0
 
 
 def test_three_classes_and_probabilities():

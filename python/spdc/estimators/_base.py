@@ -160,7 +160,8 @@ class Certified:
                 solver = "working_set"  # bounds leave most weights at 0, too
             elif l1 == 0 and data.nonzeros * min(data.shape) <= TINY:
                 solver = "newton"
-        if start is not None and (start.coef.size != data.shape[1] * job.outputs or start.problem["intercept"] != intercept):
+        is_result = isinstance(start, Result)
+        if is_result and (start.coef.size != data.shape[1] * job.outputs or start.problem["intercept"] != intercept):
             start = None  # of another shape
         max_iter = getattr(self, "max_iter", None)
         return run(
