@@ -460,7 +460,8 @@ template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     // Of the gap that may be left in the set, and of the model that may be left in a step: sets and models are far from right at
     // first; later a look at all features costs more than solving a model that may be exact.
     const bool is_early = gap_of_set_ > 0.1 * size_;
-    const double share = is_curved_ ? (is_early ? 0.3 : 0.1) : (is_early ? 0.1 : 0.01);
+    const double exact = is_early ? 0.1 : 0.01;
+    const double share = !is_curved_ || (!is_early && !has_news_) ? exact : (is_early ? 0.3 : 0.1);
     const double reduction = is_curved_ ? share : (gap_of_set_ > 0.01 * size_ ? 0.1 : 1e-3);
     const double left = strictness_ * share * gap_of_set_;
     // an excess e shrinks the dual point by 1 + e, which costs about e times the penalty and e^2 times the objective
