@@ -1,5 +1,7 @@
 #include "column_matrix.h"
 
+#include "parallel.h"
+
 #include <algorithm>
 #include <variant>
 
@@ -26,6 +28,7 @@ template <class Matrix, class Visit> void each_entry_by_panels(const Matrix &mat
             const auto row = matrix.row(i);
             std::int64_t p = next[static_cast<std::size_t>(i)];
             for (; p < row.size() && row.column(p) < end; ++p) visit(i, row, p);
+            interruption_point(p - next[static_cast<std::size_t>(i)]);
             next[static_cast<std::size_t>(i)] = p;
         }
     }
@@ -40,6 +43,7 @@ template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem)
         [&](const auto &matrix) {
             for (std::int64_t i = 0; i < matrix.rows(); ++i) {
                 const auto row = matrix.row(i);
+                interruption_point(row.size());
                 for (std::int64_t p = 0; p < row.size(); ++p) {
                     offsets_[static_cast<std::size_t>(row.column(p)) + 1] += is_entry(row, p);
                 }

@@ -180,8 +180,9 @@ bool copies_data(const AnySolver &solver) {
 }
 
 /// Without an interrupt's answer: then there is nothing to merge, and the run hears of the interrupt before it does anything.
-Presolved presolve(const Problem &problem, Presolve when, Team &team) {
+Presolved presolve(const Problem &problem, Presolve when, Team &team, const SolveContext &context) {
     try {
+        const Listening listening(context);
         return {problem, when, team};
     } catch (const Interrupted &) {
         return {problem, Presolve::off, team};
@@ -235,12 +236,15 @@ OutputRun run_output(const Presolved &presolved, std::span<const Choice> candida
     team.listen_to(context);
     Certifier certifier(single, team);
     Driver driver(single, certifier, stopping, interrupt, clock, k, run.trace);
+    Listening listening(context);
     try {
         if (context.start) run.outcome = start_output(*context.start, single, k, result.outputs, driver);
         run_candidates(presolved, single, k, candidates, context, driver, certifier, run);
     } catch (const Interrupted &) {
+        listening.end();
         run.outcome = driver.break_off();
     }
+    listening.end();
     team.ignore_interrupts(); // the run is over, and `interrupt` soon gone
     store(single, certifier, k, result);
     return run;
@@ -289,7 +293,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     const bool is_auto = std::holds_alternative<Auto>(solver);
     const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
     Team team(context);
-    const Presolved presolved = presolve(problem, may_presolve ? context.presolve : Presolve::off, team);
+    const Presolved presolved = presolve(problem, may_presolve ? context.presolve : Presolve::off, team, context);
     const std::vector<Choice> candidates =
         is_auto ? choose(presolved.problem(), context) : std::vector<Choice>{{solver, "asked for by name"}};
     if (!context.copy && copies_data(candidates.front().solver)) {

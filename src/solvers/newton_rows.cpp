@@ -311,7 +311,12 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
         for (std::size_t i = active; i < block.rows; ++i) compact[i] = weighted[i] = 0;
     }
     const ColumnBlock weighted{scratch.weighted.data(), panel_, block_rows_, block.rows};
-    if (panel_ > 0) kernels_.gram(weighted, block, sums.columns.data(), panel_);
+    for (std::size_t c = 0; c < panel_; c += 256) {
+        if (c > 0 && scratch.ask) scratch.ask->check();
+        const ColumnBlock some{weighted.column(c), std::min<std::size_t>(256, panel_ - c), weighted.stride, block.rows};
+        const ColumnBlock rest{block.column(c), panel_ - c, block.stride, block.rows};
+        kernels_.gram(some, rest, 0, sums.columns.data() + c * panel_ + c, panel_);
+    }
     if (tail_ == 0) return;
     const std::size_t stride = round_up(panel_, 4);
     for (std::size_t c = 0; c < panel_; ++c) {
@@ -319,8 +324,12 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
             scratch.scaled[i * stride + c] = weighted.values[c * block_rows_ + (compacts ? i : at(scratch.active[i]))];
         }
     }
-    kernels_.tail(tail, scratch.active.data(), active, scratch.active_h.data(), scratch.scaled.data(),
-                  {sums.columns.data(), sums.mixed.data(), sums.tail.data(), panel_, stride, tail_});
+    for (std::size_t i = 0; i < active; i += 16) {
+        if (i > 0 && scratch.ask) scratch.ask->check();
+        kernels_.tail(tail, scratch.active.data() + i, std::min<std::size_t>(16, active - i),
+                      scratch.active_h.data() + i, scratch.scaled.data() + i * stride,
+                      {sums.columns.data(), sums.mixed.data(), sums.tail.data(), panel_, stride, tail_});
+    }
 }
 
 void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const {
@@ -345,6 +354,7 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
             if (part >= parts) return;
             try {
                 if (scratch.w.empty()) scratch = make_scratch();
+                scratch.ask = thread == 0 ? &team_ : nullptr;
                 for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
                     if (thread == 0) team_.check();
                     work(k, scratch, own);
@@ -400,19 +410,28 @@ RowSums RowBlocks::make_sums(bool with_hessian) const {
 }
 
 void RowBlocks::assemble(const RowSums &sums, double scale, Eigen::MatrixXd &hessian) const {
-    const auto d = static_cast<Eigen::Index>(dimension());
-    hessian.resize(d, d);
-    const std::size_t stride = round_up(panel_, 4);
-    for (std::size_t column = 0; column < dimension(); ++column) {
-        double *const to = hessian.data() + column * dimension();
+    const std::size_t d = dimension(), stride = round_up(panel_, 4);
+    hessian.resize(static_cast<Eigen::Index>(d), static_cast<Eigen::Index>(d));
+    constexpr std::size_t chunk = 32; // columns: so many that a line of the mixed part is read once
+    const auto fill_column = [&](std::size_t column) {
+        double *const to = hessian.data() + column * d;
         if (column < panel_) {
-            for (std::size_t row = 0; row <= column; ++row) to[row] = scale * sums.columns[row * panel_ + column];
-            continue;
+            for (std::size_t k = column; k < panel_; ++k) to[k] = scale * sums.columns[column * panel_ + k];
+            return;
         }
-        const std::size_t j = column - panel_;
-        for (std::size_t row = 0; row < panel_; ++row) to[row] = scale * sums.mixed[j * stride + row];
-        for (std::size_t i = 0; i <= j; ++i) to[panel_ + i] = scale * sums.tail[i * tail_ + j];
-    }
+        const double *const from = sums.tail.data() + (column - panel_) * tail_;
+        for (std::size_t k = column - panel_; k < tail_; ++k) to[panel_ + k] = scale * from[k];
+    };
+    team_.for_each(static_cast<std::int64_t>((d + chunk - 1) / chunk), 0.5 * static_cast<double>(d * d),
+                   [&](std::int64_t piece) {
+                       const std::size_t begin = at(piece) * chunk, end = std::min(begin + chunk, d);
+                       for (std::size_t column = begin; column < end; ++column) fill_column(column);
+                       for (std::size_t j = 0; j < tail_; ++j) {
+                           for (std::size_t column = begin; column < std::min(end, panel_); ++column) {
+                               hessian.data()[column * d + panel_ + j] = scale * sums.mixed[j * stride + column];
+                           }
+                       }
+                   });
 }
 
 } // namespace spdc

@@ -64,6 +64,7 @@ class Room {
 /// What a thread needs beside the rows.
 struct RowScratch {
     std::size_t block = ~std::size_t{0}; // whose rows are here, where there is no copy of them all
+    const Team *ask = nullptr;           // between two pieces of a Hessian; the first thread's
     std::vector<double> panel, group;
     TailRows tail;
     std::vector<double> weighted, compact, scaled; // columns times curvature, active rows only; the former by rows
@@ -128,9 +129,10 @@ class RowBlocks {
     void sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const;
     /// work(k) for the first `blocks` blocks, in any order.
     void each(std::size_t blocks, const std::function<void(std::size_t)> &work) const;
+    Team &team() const { return team_; }
     /// Most threads that ran so far.
     int threads() const { return threads_; }
-    /// scale times the Hessian of `sums` into the upper half.
+    /// scale times the Hessian of `sums` into the lower half.
     void assemble(const RowSums &sums, double scale, Eigen::MatrixXd &hessian) const;
 
     RowScratch make_scratch() const;

@@ -2,6 +2,8 @@
 
 #include "newton_step.h"
 
+#include <Eigen/Cholesky>
+
 #include <algorithm>
 #include <cmath>
 
@@ -63,7 +65,7 @@ class PrimalSystem final : public NewtonSystem {
         if (factors) {
             blocks_.assemble(sums_, 1 / rows_, hessian_);
             hessian_.diagonal() += l2_;
-            if (!factor_.factor(hessian_)) return false;
+            if (!factor_.factor(hessian_, blocks_.team())) return false;
         }
         step_ = factor_.solve(-residual_at(x_));
         if (!step_.allFinite()) return false;
@@ -163,6 +165,7 @@ Problem transposed(const Problem &problem) {
             [&](const auto &matrix) {
                 for (std::int64_t i = 0; i < n; ++i) {
                     const auto row = matrix.row(i);
+                    interruption_point(row.size());
                     for (std::int64_t q = 0; q < row.size(); ++q) {
                         const double value = row.value(q) * scale[at(row.column(q))];
                         if (value != 0) visit(i, row.column(q), value);
@@ -232,6 +235,8 @@ class DualSystem final : public NewtonSystem {
     VectorXd free_column(Eigen::Index j) const { return e_.cwiseProduct(on_active(U_.col(j))); }
 
     const Problem &problem_;
+    const LentTeam crew_;
+    Team &team_;
     const double rows_, lambda_, kappa_;
     std::vector<double> b_, omega_; // padded to a multiple of 4
     Eigen::MatrixXd K_, U_;
@@ -244,7 +249,8 @@ class DualSystem final : public NewtonSystem {
 };
 
 DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
-    : problem_(problem), rows_(static_cast<double>(problem.rows())), lambda_(problem.strong_convexity()),
+    : problem_(problem), crew_(context.team, context), team_(crew_), rows_(static_cast<double>(problem.rows())),
+      lambda_(problem.strong_convexity()),
       kappa_(1 / (problem.strong_convexity() * static_cast<double>(problem.rows()))) {
     const std::size_t n = at(problem.rows()), padded = (n + 3) / 4 * 4;
     b_.assign(padded, 0.0);
@@ -254,7 +260,7 @@ DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
         omega_[i] = problem.importance(static_cast<std::int64_t>(i));
     }
     const Problem features = transposed(problem);
-    const RowBlocks blocks(features, context.seed, context, context.team);
+    const RowBlocks blocks(features, context.seed, context, &team_);
     RowSums sums;
     const std::vector<double> ones(blocks.block_rows(), 1.0);
     blocks.sum(blocks.blocks(), true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
@@ -265,10 +271,11 @@ DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
     const auto size = static_cast<Eigen::Index>(padded);
     K_ = Eigen::MatrixXd::Zero(size, size);
     for (std::size_t i = 0; i < n; ++i) {
+        interruption_point(problem.rows());
         for (std::size_t k = 0; k < n; ++k) {
             const auto p = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(i)));
             const auto q = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(k)));
-            K_(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k)) = gram(std::min(p, q), std::max(p, q));
+            K_(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k)) = gram(std::max(p, q), std::min(p, q));
         }
     }
     const auto free = problem.free_coordinates();
@@ -299,11 +306,12 @@ bool DualSystem::factor() {
     e_ = on_active(h_.cwiseSqrt());
     matrix_.resize(m, m);
     for (Eigen::Index c = 0; c < m; ++c) {
-        for (Eigen::Index r = 0; r <= c; ++r) {
+        interruption_point(m - c);
+        for (Eigen::Index r = c; r < m; ++r) {
             matrix_(r, c) = kappa_ * e_[r] * e_[c] * K_(active_[at(r)], active_[at(c)]) + (r == c ? 1.0 : 0.0);
         }
     }
-    if (!factor_.factor(matrix_)) return false;
+    if (!factor_.factor(matrix_, team_)) return false;
     right_.resize(m, U_.cols());
     schur_.resize(U_.cols(), U_.cols());
     for (Eigen::Index j = 0; j < U_.cols(); ++j) right_.col(j) = factor_.solve(free_column(j));

@@ -223,6 +223,7 @@ template <class Value> void WorkingSetMethod<Value>::predict() {
     for (std::int64_t j = 0; j < d_; ++j) {
         if (x_[at(j)] == 0) continue;
         const auto column = columns_.column(j);
+        interruption_point(column.size());
         axpy(x_[at(j)], column, z_.data());
         touched_ += column.size();
     }
@@ -249,6 +250,7 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     norm_.resize(at(d_));
     for (const std::int32_t j : alive_) {
         const auto column = columns_.column(j);
+        interruption_point(column.size());
         u_[at(j)] = dot(column, weighted.data());
         if (is_first) norm_[at(j)] = std::sqrt(squared_norm(column) * inverse_n_);
         touched_ += column.size();
@@ -418,6 +420,7 @@ template <class Value> double WorkingSetMethod<Value>::find_curvatures() {
 template <class Value> void WorkingSetMethod<Value>::differentiate_set() {
     for (const std::int32_t j : set_) {
         const auto column = columns_.column(j);
+        interruption_point(column.size());
         u_[at(j)] = dot(column, model_.r().data());
         touched_ += column.size();
     }
@@ -530,6 +533,7 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
             const double move = x_[at(set_[k])] - before_[k];
             if (move == 0) continue;
             const auto column = columns_.column(set_[k]);
+            interruption_point(column.size());
             axpy(move, column, dz_.data());
             touched_ += column.size();
         }
