@@ -28,7 +28,7 @@ template <class Matrix, class Visit> void each_entry_by_panels(const Matrix &mat
             const auto row = matrix.row(i);
             std::int64_t p = next[static_cast<std::size_t>(i)];
             for (; p < row.size() && row.column(p) < end; ++p) visit(i, row, p);
-            interruption_point(p - next[static_cast<std::size_t>(i)]);
+            interruption_point(8 * (p - next[static_cast<std::size_t>(i)])); // new pages
             next[static_cast<std::size_t>(i)] = p;
         }
     }

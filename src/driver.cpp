@@ -208,9 +208,10 @@ void Driver::advance(Method &method, double next) {
     }
 }
 
-const Outcome &Driver::start(std::vector<double> x, std::vector<double> y) {
-    start_x_ = std::move(x);
-    start_y_ = std::move(y);
+const Outcome &Driver::start(std::vector<double> x,
+                             const std::function<std::vector<double>(std::span<const double>)> &dual) {
+    start_x_ = std::move(x); // first of all: an interrupted run is to end there
+    start_y_ = dual(start_x_);
     const double begin = clock_.seconds();
     solver_ = "start";
     certifier_.offer(start_x_, start_y_, stopping_.tolerance);

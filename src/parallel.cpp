@@ -66,7 +66,7 @@ void Listening::end() {
 }
 
 void ask_this_thread() {
-    constexpr std::int64_t often = 1 << 16; // entries: up to 20 ms where each is an exponential and far away
+    constexpr std::int64_t often = 1 << 15; // entries: up to 10 ms where each is an exponential and far away
     entries_until_asking = often;
     if (listening) listening->crew_.check();
 }

@@ -155,20 +155,23 @@ Outcome start_output(const Start &start, const Problem &single, std::int64_t k, 
     const auto column = static_cast<std::size_t>(k), step = static_cast<std::size_t>(outputs);
     const auto features = static_cast<std::size_t>(single.features()), n = static_cast<std::size_t>(single.rows());
     const Interval bounds = std::visit([](const auto &g) { return g.parts().bounds; }, single.regularizer().variant());
-    std::vector<double> x(static_cast<std::size_t>(single.dimension())), y(n);
+    std::vector<double> x(static_cast<std::size_t>(single.dimension()));
     for (std::size_t j = 0; j < features && !start.weights.empty(); ++j) {
         x[j] = bounds.clip(start.weights[j * step + column]);
     }
     if (!start.intercepts.empty()) x.back() = start.intercepts[column];
-    if (start.dual.empty()) single.predict(x, y);
-    const auto kept = single.kept_rows();
-    for (std::size_t i = 0; i < n; ++i) {
-        const double b = single.targets()[i];
-        const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
-        y[i] = start.dual.empty() ? single.loss().derivative(y[i], b)
-                                  : single.loss().domain(b).clip(start.dual[row * step + column]);
-    }
-    return driver.start(std::move(x), std::move(y));
+    return driver.start(std::move(x), [&](std::span<const double> from) {
+        std::vector<double> y(n);
+        if (start.dual.empty()) single.predict(from, y);
+        const auto kept = single.kept_rows();
+        for (std::size_t i = 0; i < n; ++i) {
+            const double b = single.targets()[i];
+            const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
+            y[i] = start.dual.empty() ? single.loss().derivative(y[i], b)
+                                      : single.loss().domain(b).clip(start.dual[row * step + column]);
+        }
+        return y;
+    });
 }
 
 bool copies_data(const AnySolver &solver) {

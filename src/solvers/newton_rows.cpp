@@ -18,15 +18,39 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::size_t round_up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit * unit; }
 
-void add_to(std::vector<double> &sum, const std::vector<double> &term) {
+template <class Vector> void add_to(Vector &sum, const Vector &term) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
+}
+
+/// visit(begin, end) for the upper halves of the rows of a square.
+template <class Visit> void each_upper_row(std::size_t size, Visit visit) {
+    for (std::size_t row = 0; row < size; ++row) {
+        interruption_point(static_cast<std::int64_t>(8 * (size - row))); // maybe new pages
+        visit(row * size + row, (row + 1) * size);
+    }
+}
+
+void add_to_upper(RowVector &sum, const RowVector &term, std::size_t size) {
+    if (sum.empty()) return;
+    each_upper_row(size, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) sum[i] += term[i];
+    });
+}
+
+void clear_upper(RowVector &sum, std::size_t size) {
+    if (sum.empty()) return;
+    each_upper_row(size,
+                   [&](std::size_t begin, std::size_t end) { std::fill(sum.data() + begin, sum.data() + end, 0.0); });
 }
 
 } // namespace
 
 void RowSums::clear() {
     loss = young = products = weight = largest = 0;
-    for (auto *array : {&gradient, &excess, &columns, &mixed, &tail}) std::fill(array->begin(), array->end(), 0.0);
+    for (auto *array : {&gradient, &excess}) std::fill(array->begin(), array->end(), 0.0);
+    std::fill(mixed.begin(), mixed.end(), 0.0);
+    clear_upper(columns, panel_size);
+    clear_upper(tail, tail_size);
 }
 
 void RowSums::add(const RowSums &other) {
@@ -37,9 +61,9 @@ void RowSums::add(const RowSums &other) {
     largest = std::max(largest, other.largest);
     add_to(gradient, other.gradient);
     add_to(excess, other.excess);
-    add_to(columns, other.columns);
     add_to(mixed, other.mixed);
-    add_to(tail, other.tail);
+    add_to_upper(columns, other.columns, panel_size);
+    add_to_upper(tail, other.tail, tail_size);
 }
 
 std::byte *Room::take(std::size_t bytes) {
@@ -336,16 +360,25 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
     // more parts share out better, but each has a Hessian of its own
     const bool small = dimension() <= 256;
     const std::size_t parts = blocks < 16 ? 1 : std::clamp<std::size_t>(blocks / (small ? 2 : 16), 1, small ? 128 : 16);
-    total = make_sums(with_hessian);
+    const bool fits = total.panel_size == (with_hessian ? panel_ : 0) && total.tail_size == (with_hessian ? tail_ : 0);
+    if (!fits || total.gradient.size() != dimension()) total = make_sums(with_hessian);
+    total.clear();
     // made before the threads run: a lack of memory is the caller's to hear of
     const std::size_t crew = parts == 1 ? 1 : static_cast<std::size_t>(team_.size());
     std::vector<RowSums> &spare = spare_sums_[with_hessian ? 1 : 0];
-    if (spare.size() < crew) spare.resize(small ? 2 * crew : crew, total);
+    while (spare.size() < (small ? 2 * crew : crew)) {
+        spare.push_back(make_sums(with_hessian));
+        spare.back().clear(); // new pages: here it can be interrupted
+    }
     if (scratches_.size() < crew) scratches_.resize(crew);
     OrderedSum sum(total, parts, spare);
     std::atomic<std::size_t> next_part{0};
     std::exception_ptr error;
     std::once_flag failed;
+    const auto fail = [&] { // nobody starts another part, and the caller hears of it
+        next_part = parts;
+        std::call_once(failed, [&] { error = std::current_exception(); });
+    };
     const auto body = [&](int thread) {
         RowScratch &scratch = scratches_[at(thread)];
         for (;;) {
@@ -359,12 +392,15 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
                     if (thread == 0) team_.check();
                     work(k, scratch, own);
                 }
-            } catch (
-                ...) { // interrupted, or no memory for a block: nobody starts another part, and the caller hears of it
-                next_part = parts;
-                std::call_once(failed, [&] { error = std::current_exception(); });
+            } catch (...) { // interrupted, or no memory for a block
+                fail();
             }
             sum.give(own, part);
+            try {
+                if (thread == 0) team_.check();
+            } catch (...) {
+                fail();
+            }
         }
     };
     if (parts == 1) {
@@ -403,6 +439,8 @@ RowSums RowBlocks::make_sums(bool with_hessian) const {
     sums.gradient.resize(dimension());
     sums.excess.resize(dimension());
     if (!with_hessian) return sums;
+    sums.panel_size = panel_;
+    sums.tail_size = tail_;
     sums.columns.resize(panel_ * panel_);
     sums.mixed.resize(tail_ * round_up(panel_, 4));
     sums.tail.resize(tail_ * tail_);

@@ -35,7 +35,8 @@ struct RowSums {
     double loss = 0, young = 0;                   // Fenchel-Young losses
     double products = 0, weight = 0, largest = 0; // for newton_barrier.cpp
     std::vector<double> gradient, excess;
-    std::vector<double> columns, mixed, tail; // HessianParts
+    RowVector columns, mixed, tail;            // HessianParts, of the squares only the upper halves
+    std::size_t panel_size = 0, tail_size = 0; // of the squares
     void add(const RowSums &other);
     /// All zero, of the same sizes.
     void clear();
@@ -138,6 +139,7 @@ class RowBlocks {
     RowScratch make_scratch() const;
 
   private:
+    /// Of the right sizes, but not zero.
     RowSums make_sums(bool with_hessian) const;
     TailBlock keep(const TailRows &tail) const;
     void shuffle(std::uint64_t seed);
