@@ -336,7 +336,7 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
     }
     const ColumnBlock weighted{scratch.weighted.data(), panel_, block_rows_, block.rows};
     for (std::size_t c = 0; c < panel_; c += 256) {
-        if (c > 0 && scratch.ask) scratch.ask->check();
+        if (c > 0) scratch.pause();
         const ColumnBlock some{weighted.column(c), std::min<std::size_t>(256, panel_ - c), weighted.stride, block.rows};
         const ColumnBlock rest{block.column(c), panel_ - c, block.stride, block.rows};
         kernels_.gram(some, rest, 0, sums.columns.data() + c * panel_ + c, panel_);
@@ -349,7 +349,7 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
         }
     }
     for (std::size_t i = 0; i < active; i += 16) {
-        if (i > 0 && scratch.ask) scratch.ask->check();
+        if (i > 0) scratch.pause();
         kernels_.tail(tail, scratch.active.data() + i, std::min<std::size_t>(16, active - i),
                       scratch.active_h.data() + i, scratch.scaled.data() + i * stride,
                       {sums.columns.data(), sums.mixed.data(), sums.tail.data(), panel_, stride, tail_});
@@ -373,11 +373,13 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
     if (scratches_.size() < crew) scratches_.resize(crew);
     OrderedSum sum(total, parts, spare);
     std::atomic<std::size_t> next_part{0};
+    std::atomic<bool> is_broken = false;
     std::exception_ptr error;
     std::once_flag failed;
     const auto fail = [&] { // nobody starts another part, and the caller hears of it
-        next_part = parts;
         std::call_once(failed, [&] { error = std::current_exception(); });
+        is_broken = true;
+        next_part = parts;
     };
     const auto body = [&](int thread) {
         RowScratch &scratch = scratches_[at(thread)];
@@ -387,9 +389,12 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
             if (part >= parts) return;
             try {
                 if (scratch.w.empty()) scratch = make_scratch();
-                scratch.ask = thread == 0 ? &team_ : nullptr;
-                for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
+                scratch.pause = [&, thread] { // the first thread hears of an interrupt, the others from it
                     if (thread == 0) team_.check();
+                    if (is_broken) throw Interrupted{};
+                };
+                for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
+                    scratch.pause();
                     work(k, scratch, own);
                 }
             } catch (...) { // interrupted, or no memory for a block
@@ -397,7 +402,7 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
             }
             sum.give(own, part);
             try {
-                if (thread == 0) team_.check();
+                scratch.pause();
             } catch (...) {
                 fail();
             }

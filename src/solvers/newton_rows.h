@@ -65,7 +65,7 @@ class Room {
 /// What a thread needs beside the rows.
 struct RowScratch {
     std::size_t block = ~std::size_t{0}; // whose rows are here, where there is no copy of them all
-    const Team *ask = nullptr;           // between two pieces of a Hessian; the first thread's
+    std::function<void()> pause = [] {}; // between two pieces of work: throws when the run is to end
     std::vector<double> panel, group;
     TailRows tail;
     std::vector<double> weighted, compact, scaled; // columns times curvature, active rows only; the former by rows
