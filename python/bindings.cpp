@@ -254,11 +254,19 @@ double largest_l1(const Job &job) {
     return largest;
 }
 
+/// By the clock of a call that began so many seconds before the library's.
+TracePoint later(TracePoint point, double elapsed) {
+    point.seconds += elapsed;
+    point.seconds_solver += elapsed;
+    return point;
+}
+
 /// Runs the library and serves Python meanwhile: Ctrl-C and the callback, on the calling thread. With one thread the library asks
 /// for that itself; with several it works on threads of its own, and the calling one waits for what there is to do.
 class Run {
   public:
-    explicit Run(nb::object callback) : callback_(std::move(callback)) {}
+    /// `elapsed`: seconds of the call before the library's clock starts.
+    Run(nb::object callback, double elapsed) : callback_(std::move(callback)), elapsed_(elapsed) {}
 
     /// Needs the interpreter lock, and frees it while it runs.
     Result solve(const Problem &problem, const AnySolver &solver, const Stopping &stopping, SolveContext context) {
@@ -294,8 +302,8 @@ class Run {
         const TracePoint *point = nullptr;
         std::span<const double> x = {};
 
-        nb::object object(std::size_t features) const {
-            nb::object object = nb::cast(*point);
+        nb::object object(std::size_t features, double elapsed) const {
+            nb::object object = nb::cast(later(*point, elapsed));
             object.attr("coef") = array_of(std::vector(x.begin(), x.begin() + static_cast<std::ptrdiff_t>(features)));
             object.attr("intercept") = x.size() > features ? x.back() : 0.0;
             return object;
@@ -315,7 +323,7 @@ class Run {
         const nb::gil_scoped_acquire lock;
         try {
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            if (question.point && !interrupt_) return !callback_(question.object(features_)).is(nb::bool_(false));
+            if (question.point && !interrupt_) return !callback_(question.object(features_, elapsed_)).is(nb::bool_(false));
         } catch (nb::python_error &error) {
             if (exception_.is_none()) exception_ = nb::borrow(error.value());
             interrupt_ = true;
@@ -360,6 +368,7 @@ class Run {
     }
 
     nb::object callback_, exception_ = nb::none();
+    const double elapsed_;
     std::chrono::steady_clock::time_point last_look_ = std::chrono::steady_clock::now();
     std::atomic<bool> interrupt_ = false;
     std::mutex mutex_;
@@ -373,12 +382,13 @@ class Run {
 
 nb::tuple solve_job(const Job &job, const std::string &solver_name, const nb::dict &solver_options,
                     const nb::dict &stopping_options, std::uint64_t seed, int threads, const std::string &presolve,
-                    bool copy, bool same_bits, const std::optional<Start> &start, nb::object callback) {
+                    bool copy, bool same_bits, const std::optional<Start> &start, nb::object callback, double elapsed) {
     AnySolver solver = make_solver(solver_name);
     set_variant(solver, "solver", solver_options);
     Stopping stopping;
     nb::dict given = copy_of(stopping_options);
     set_fields(stopping, given);
+    if (stopping.max_seconds > 0) stopping.max_seconds = std::max(stopping.max_seconds - elapsed, 1e-9);
     SolveContext context;
     context.seed = seed;
     context.threads = threads;
@@ -386,8 +396,11 @@ nb::tuple solve_job(const Job &job, const std::string &solver_name, const nb::di
     context.same_bits = same_bits;
     parse(presolve, context.presolve);
     if (start) context.start = &*start;
-    Run run(std::move(callback));
+    Run run(std::move(callback), elapsed);
     Result result = run.solve(job.problem, solver, stopping, context);
+    result.seconds += elapsed;
+    result.seconds_solver += elapsed;
+    for (TracePoint &point : result.trace) point = later(std::move(point), elapsed);
     std::vector<double> dual = in_user_order(job.data, std::move(result.dual), result.outputs);
     return nb::make_tuple(dict_of(std::move(result), std::move(dual)), run.exception());
 }
@@ -538,7 +551,7 @@ NB_MODULE(_core, module) {
         .def("set_penalty", &set_penalty, "l1"_a, "l2"_a, "lower"_a, "upper"_a)
         .def("start", &make_start, "weights"_a.none(), "intercepts"_a.none(), "dual"_a.none())
         .def("solve", &solve_job, "solver"_a, "solver_options"_a, "stopping"_a, "seed"_a, "threads"_a, "presolve"_a,
-             "copy"_a, "same_bits"_a, "start"_a.none(), "callback"_a.none())
+             "copy"_a, "same_bits"_a, "start"_a.none(), "callback"_a.none(), "elapsed"_a)
         .def("verify", &verify_job, "weights"_a, "intercepts"_a, "dual"_a, "stated"_a, "tolerance"_a);
     module.def(
         "job",

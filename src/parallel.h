@@ -32,6 +32,8 @@ struct Crew {
     void check() const {
         if (is_interrupted()) throw Interrupted{};
     }
+    /// Whether anybody may end the work.
+    bool may_be_ended() const { return interrupt || stop; }
 
     int threads;
     const std::atomic<bool> *interrupt = nullptr;
@@ -58,7 +60,7 @@ class Listening {
 /// such point, about, in entries of a matrix; the run is asked when that adds up to a fraction of a millisecond. Threads that help
 /// out in a team hear of nothing, nor do bodies that must not throw.
 void ask_this_thread();
-inline thread_local std::int64_t entries_until_asking = 0;
+inline constinit thread_local std::int64_t entries_until_asking = 0;
 inline void interruption_point(std::int64_t entries) {
     if ((entries_until_asking -= entries) < 0) ask_this_thread();
 }
@@ -118,7 +120,7 @@ class Team {
     int for_each(std::int64_t count, double work, const std::function<void(std::int64_t)> &body);
     /// Throws Interrupted if the run is to end: for thread 0 of a body that catches it.
     void check() const {
-        crew_.check();
+        if (crew_.may_be_ended()) return crew_.check();
         ask_this_thread();
     }
     /// From here on this one may end the work.

@@ -37,7 +37,8 @@ class Result:
     message : str
         What to do about it when it is not.
     passes, seconds, seconds_solver : float
-        Passes over the data (certification is not counted), wall time, and the same without certification.
+        Passes over the data (certification is not counted), wall time since the call of ``solve`` or ``fit``, the look at X included, and
+        the same without certification.
     dual_variables : ndarray of shape (rows,) or (rows, labels)
         The dual point behind ``dual``.
     classes : ndarray or None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import os
+import time
 from typing import Any, Callable
 
 import numpy as np
@@ -237,7 +238,7 @@ def solve(
     tolerance : float, default=1e-4
         Stop when the certified relative gap is at most this.
     max_passes, max_seconds : float
-        Stop after this many passes over the data or seconds.
+        Stop after this many passes over the data or seconds since the call.
     threads : int, optional
         By default all cores.
     seed : int, default=1
@@ -273,6 +274,7 @@ def solve(
     >>> spdc.verify(X, y, result).certified
     True
     """
+    since = time.perf_counter()
     loss_options, solver_options = _split_options(options)
     if copy not in ("auto", True, False):
         raise ValueError(f"copy = {copy!r}; expected 'auto' or False")
@@ -309,11 +311,12 @@ def solve(
         start=_make_start(job, start),
         callback=callback,
         verbose=verbose,
+        since=since,
     )
 
 
-def run(job: _core.Job, classes, problem: dict, *, callback, verbose, **context) -> Result:
-    """Runs a job; an exception that stops it leaves with the best result attached."""
+def run(job: _core.Job, classes, problem: dict, *, callback, verbose, since: float, **context) -> Result:
+    """Runs a job; an exception that stops it leaves with the best result attached. ``since``: when the call began."""
     progress = Progress(problem["tolerance"]) if verbose else None
 
     def observe(point):
@@ -322,7 +325,9 @@ def run(job: _core.Job, classes, problem: dict, *, callback, verbose, **context)
         answer = callback(point) if callback else None
         return not isinstance(answer, (bool, np.bool_)) or bool(answer)
 
-    raw, exception = job.solve(callback=observe if progress or callback else None, **context)
+    raw, exception = job.solve(
+        callback=observe if progress or callback else None, elapsed=time.perf_counter() - since, **context
+    )
     result = _make_result(raw, classes, problem)
     if progress:
         progress.close(result.relative_gap, result.passes, result.seconds, result.stop_reason)

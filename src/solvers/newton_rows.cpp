@@ -348,10 +348,14 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
             scratch.scaled[i * stride + c] = weighted.values[c * block_rows_ + (compacts ? i : at(scratch.active[i]))];
         }
     }
-    for (std::size_t i = 0; i < active; i += 16) {
+    // pieces of about a million products
+    const double entries = tail.offsets[block_rows_] / static_cast<double>(block_rows_);
+    const double products = entries * (0.5 * entries + static_cast<double>(stride)) + 1;
+    const std::size_t piece = std::max<std::size_t>(1, static_cast<std::size_t>(1e6 / products));
+    for (std::size_t i = 0; i < active; i += piece) {
         if (i > 0) scratch.pause();
-        kernels_.tail(tail, scratch.active.data() + i, std::min<std::size_t>(16, active - i),
-                      scratch.active_h.data() + i, scratch.scaled.data() + i * stride,
+        kernels_.tail(tail, scratch.active.data() + i, std::min(piece, active - i), scratch.active_h.data() + i,
+                      scratch.scaled.data() + i * stride,
                       {sums.columns.data(), sums.mixed.data(), sums.tail.data(), panel_, stride, tail_});
     }
 }

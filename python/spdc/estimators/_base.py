@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import numbers
+import time
 import warnings
 
 import numpy as np
@@ -131,8 +132,10 @@ class Certified:
         solver: str = "auto",
         loss_options: dict | None = None,
         penalty_factors=None,
+        since: float | None = None,
     ) -> Result:
-        """Solves one problem in the library's own scaling."""
+        """Solves one problem in the library's own scaling. ``since``: when its seconds began, if not now."""
+        since = time.perf_counter() if since is None else since
         problem = {
             "loss": loss,
             "loss_options": loss_options or {},
@@ -179,6 +182,7 @@ class Certified:
             start=_make_start(job, start),
             callback=None,
             verbose=getattr(self, "verbose", 0),
+            since=since,
         )
 
     def _seed(self) -> int:
@@ -225,6 +229,7 @@ def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> 
 
     Returns the result, coef of shape (outputs, features) and intercepts of shape (outputs,).
     """
+    since = time.perf_counter()
     is_scaled = estimator.fit_intercept and penalize and intercept_scaling != 1
     l1, l2 = problem.get("l1", 0.0), problem.get("l2", 0.0)
     has_column = is_scaled and bool(estimator.copy)
@@ -235,7 +240,7 @@ def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> 
     intercept = "none"
     if estimator.fit_intercept and not has_column:
         intercept = "penalized" if penalize else "free"
-    result = estimator._minimize(dataset_of(estimator, X), y, intercept=intercept, **problem)
+    result = estimator._minimize(dataset_of(estimator, X), y, intercept=intercept, since=since, **problem)
     result.problem["constant_column"] = intercept_scaling if has_column else None  # for verify
     coef = np.atleast_2d(result.coef)
     intercepts = np.atleast_1d(np.asarray(result.intercept, dtype=np.float64))

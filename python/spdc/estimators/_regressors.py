@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 
 import numpy as np
 import scipy.sparse
@@ -21,6 +22,7 @@ class SeveralTargets(Certified):
 
     def _fit_columns(self, X, y, weights, l1, l2, scales):
         """Penalties for each column; keeps coef_, intercept_ and the certificates."""
+        since = time.perf_counter()
         single = y.ndim == 1
         data = dataset_of(self, X)
         columns = y[:, None] if single else y
@@ -28,8 +30,9 @@ class SeveralTargets(Certified):
         starts = starts if isinstance(starts, list) else [starts]
         if self._shares_a_matrix(X, columns, l1, l2):
             starts = _factors.common_solutions(X, columns, weights, l2[0], self.fit_intercept) or starts
-        results = [
-            self._minimize(
+        results = []
+        for k in range(columns.shape[1]):
+            result = self._minimize(
                 data,
                 columns[:, k],
                 loss="squared",
@@ -40,9 +43,10 @@ class SeveralTargets(Certified):
                 lower=0.0 if self.positive else -math.inf,
                 start=starts[k] if len(starts) == columns.shape[1] else None,
                 solver=self.solver,
+                since=since,
             )
-            for k in range(columns.shape[1])
-        ]
+            since = time.perf_counter()
+            results.append(result)
         self.coef_ = results[0].coef.copy() if single else np.array([result.coef for result in results])
         intercepts = np.array([result.intercept for result in results])
         self.intercept_ = float(intercepts[0]) if single else intercepts
