@@ -92,6 +92,18 @@ def test_a_path_that_the_factor_spoils_goes_on_with_the_rows(monkeypatch):
     assert np.all(gaps <= 1e-8 * objective(X, y, alphas, 1.0, coefs))
 
 
+def test_an_interrupted_path_by_a_factor_has_no_result(monkeypatch):
+    def interrupted(*_):
+        error = KeyboardInterrupt()
+        error.result = "of the factor"
+        raise error
+
+    monkeypatch.setattr(_paths._Fits, "one", interrupted)
+    with pytest.raises(KeyboardInterrupt) as caught:
+        spdc.lasso_path(*tall(np.random.default_rng(3)), alphas=6)
+    assert not hasattr(caught.value, "result")
+
+
 def test_tall_paths_of_nothing_and_of_nan(rng):
     X = rng.normal(size=(100, 3))
     assert np.all(spdc.lasso_path(X, np.zeros(100), alphas=6)[1] == 0)

@@ -161,7 +161,11 @@ class _Fits:
         fit that rounding has spoilt goes on there."""
         R, r = _factors.triangle(X, y)
         tol, self.model.tol = self.model.tol, self.model.tol / 4
-        coefs, gaps, passes, _ = self.all(dataset_of(self.model, R), r, start)
+        try:
+            coefs, gaps, passes, _ = self.all(dataset_of(self.model, R), r, start)
+        except KeyboardInterrupt as interrupt:
+            vars(interrupt).pop("result", None)  # of the factor: it would say nothing of the data
+            raise
         self.model.tol = tol
         gaps, relative = _factors.path_gaps(X, y, coefs, self.l1, self.l2, self.positive)
         is_near = relative <= tol
