@@ -163,7 +163,7 @@ template <class Values, class Index> VisitingOrder RandomRows<Values, Index>::or
     const std::size_t most = std::max<std::size_t>(1, count / 1024); // or the order of the blocks is hardly random
     if (bytes < 1 << 20 || most == 1) return {1, 1};
     const double alike = likeness(problem, is_copy() ? problem.rows() / 2 : 1);
-    if (alike < 0.02) return {std::min<std::size_t>(16, most), 1};
+    if (alike < likeness_of_text) return {std::min<std::size_t>(16, most), 1};
     return {std::min<std::size_t>(bytes < 1 << 22 ? 4 : 8, most), 4};
 }
 
@@ -264,7 +264,7 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     start_sweep();
 }
 
-/// With x of its own unless the method is SDCA, whose x is -u/lambda.
+/// With x of its own unless the method is SDCA, whose x is -u/lambda. Also on the way: hybrid comes back with a better point.
 template <class L, class Values, class Index>
 void FastMethod<L, Values, Index>::start(std::span<const double> x, std::span<const double> y) {
     std::vector<double> u(x.size());
@@ -278,7 +278,11 @@ void FastMethod<L, Values, Index>::start(std::span<const double> x, std::span<co
             row.b = std::log(probability) - std::log1p(-probability);
         }
     }
+    alpha_ = 1, beta_ = 0;
     for (std::size_t j = 0; j < at(d_); ++j) is_sdca_ ? void(x_[j] = -u[j] / lambda_) : void(zu_[j] = ZU{x[j], u[j]});
+    activate_all();
+    set_steps();
+    start_sweep();
     if (column_ == 0) return;
     x0_ = x.back() / column_;
     u0_ = u.back() * column_;
