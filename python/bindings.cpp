@@ -287,7 +287,7 @@ class Run {
     }
 
   private:
-    static constexpr std::chrono::milliseconds between_looks_{50};
+    static constexpr std::chrono::milliseconds between_looks_{25};
 
     /// A point, or nothing but the time for signals.
     struct Question {

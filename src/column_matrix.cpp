@@ -1,5 +1,7 @@
 #include "column_matrix.h"
 
+#include "parallel.h"
+
 #include <algorithm>
 #include <variant>
 
@@ -22,6 +24,7 @@ template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem,
         [&](const auto &matrix) {
             for (std::int64_t i = 0; i < matrix.rows(); ++i) {
                 const auto row = matrix.row(i);
+                interruption_point(row.size());
                 for (std::int64_t p = 0; p < row.size(); ++p) {
                     offsets_[static_cast<std::size_t>(row.column(p)) + 1] += is_entry(row, p);
                 }
@@ -39,6 +42,7 @@ template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem,
         [&](const auto &matrix) {
             for (std::int64_t i = 0; i < matrix.rows(); ++i) {
                 const auto row = matrix.row(i);
+                interruption_point(8 * row.size()); // new pages
                 for (std::int64_t p = 0; p < row.size(); ++p) {
                     if (!is_entry(row, p)) continue;
                     const auto j = static_cast<std::size_t>(row.column(p));

@@ -11,6 +11,7 @@ namespace spdc {
 namespace {
 
 constexpr double block_entries = 2e6; // matrix entries between two looks at the clock: some 20 ms
+constexpr double row_entries = 30;    // what the functions of a row and its random place cost, in such entries
 
 /// When to certify next. Often at first, then every 4 % of the passes so far, closer when the gap's own decay says that the
 /// end is near: a certificate costs one to two passes.
@@ -134,11 +135,13 @@ Driver::Driver(const Problem &problem, Certifier &certifier, const Stopping &sto
                const Clock &clock, std::int64_t output, Trace &trace)
     : problem_(problem), certifier_(certifier), stopping_(stopping), interrupt_(interrupt),
       context_(interrupt.context()), crew_(context_), clock_(clock), output_(output), trace_(trace),
-      team_(certifier.team()), block_(std::max(block_entries / std::max(1.0, static_cast<double>(problem.nonzeros())),
+      team_(certifier.team()), block_(std::max(block_entries / (static_cast<double>(problem.nonzeros()) +
+                                                                row_entries * static_cast<double>(problem.rows())),
                                                1.0 / static_cast<double>(problem.rows()))) {}
 
 /// Whether both observers want to go on from the last point of the trace.
 bool Driver::ask_observers() const {
+    const Listening nobody(1); // the caller's work there is its own
     const bool go_on = !context_.observer || context_.observer(trace_.back());
     return (!context_.point_observer || context_.point_observer(trace_.back(), certifier_.x())) && go_on;
 }
@@ -205,9 +208,10 @@ void Driver::advance(Method &method, double next) {
     }
 }
 
-const Outcome &Driver::start(std::vector<double> x, std::vector<double> y) {
-    start_x_ = std::move(x);
-    start_y_ = std::move(y);
+const Outcome &Driver::start(std::vector<double> x,
+                             const std::function<std::vector<double>(std::span<const double>)> &dual) {
+    start_x_ = std::move(x); // first of all: an interrupted run is to end there
+    start_y_ = dual(start_x_);
     const double begin = clock_.seconds();
     solver_ = "start";
     certifier_.offer(start_x_, start_y_, stopping_.tolerance);

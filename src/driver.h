@@ -7,6 +7,7 @@
 #include "spdc/solvers.h"
 
 #include <chrono>
+#include <functional>
 #include <optional>
 
 namespace spdc {
@@ -33,7 +34,7 @@ class Interrupt {
 
   private:
     bool is_due() const {
-        constexpr double grace = 0.08; // seconds: with what else there is to do, Ctrl-C is to take at most 0.2
+        constexpr double grace = 0.06; // seconds: with what else there is to do, Ctrl-C is to take at most 0.2
         return grace_ ? grace_->seconds() > grace : crew_.is_interrupted();
     }
 
@@ -56,9 +57,10 @@ class Driver {
     Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, Interrupt &interrupt,
            const Clock &clock, std::int64_t output, Trace &trace);
 
-    /// Offers a point to start from and passes it on to all methods that follow. Says how that ended: not_run, unless it was good
-    /// enough or the observer wanted no more.
-    const Outcome &start(std::vector<double> x, std::vector<double> y);
+    /// Offers a point to start from, with the dual point that belongs to it, and passes both on to all methods that follow. Says how
+    /// that ended: not_run, unless it was good enough or the observer wanted no more.
+    const Outcome &start(std::vector<double> x,
+                         const std::function<std::vector<double>(std::span<const double>)> &dual);
     /// Runs the method until something stops it; the certifier then holds the best point. Where another one could follow that is
     /// likely to need `successor` passes, a method that breaks down or would need many more is left, after
     /// `patience` passes at the earliest, with not_run; run() may take it up again later.

@@ -114,6 +114,7 @@ class FreeColumns {
                 for (std::int64_t i = 0; i < matrix.rows(); ++i) {
                     entries.clear();
                     const auto row = matrix.row(i);
+                    interruption_point(row.size());
                     for (std::int64_t p = 0; p < row.size(); ++p) {
                         const std::int32_t k = position_[at(row.column(p))];
                         if (k >= 0 && row.value(p) != 0) entries.emplace_back(k, row.value(p));
@@ -178,6 +179,7 @@ Balance evaluate_balance(const Problem &problem, const FreeColumns &columns, std
         for (const auto &[k, a] : entries) {
             balance.residual[k] += weight * moved * a;
             if (slope == 0) continue;
+            interruption_point(static_cast<std::int64_t>(entries.size()));
             for (const auto &[l, c] : entries) balance.jacobian(k, l) += slope * a * c;
         }
     });

@@ -1,5 +1,6 @@
 #include "spdc/matrix.h"
 
+#include "parallel.h"
 #include "spdc/error.h"
 
 #include <fmt/format.h>
@@ -152,6 +153,7 @@ CsrMatrix<Value> selected(const CsrMatrix<Value, Index> &matrix, std::span<const
     values.reserve(static_cast<std::size_t>(offsets.back()));
     for (const std::int64_t i : keep) {
         const auto row = matrix.row(i);
+        interruption_point(row.count);
         for (std::int64_t p = 0; p < row.count; ++p) columns.push_back(row.column(p));
         values.insert(values.end(), row.values, row.values + row.count);
     }
@@ -164,6 +166,7 @@ DenseMatrix<Value> selected(const DenseMatrix<Value> &matrix, std::span<const st
     values.reserve(keep.size() * static_cast<std::size_t>(matrix.cols()));
     for (const std::int64_t i : keep) {
         const DenseRow<Value> row = matrix.row(i);
+        interruption_point(row.count);
         values.insert(values.end(), row.values, row.values + row.count);
     }
     return DenseMatrix<Value>::own(static_cast<std::int64_t>(keep.size()), matrix.cols(), std::move(values));

@@ -51,6 +51,26 @@ template <class Ready> void sleep_until(const std::atomic<int> &number, int pati
 Crew::Crew(const SolveContext &context) : Crew(context, context.threads) {}
 Crew::Crew(const SolveContext &context, int count) : threads(count), interrupt(context.interrupt), stop(context.stop) {}
 
+namespace {
+
+thread_local Listening *listening = nullptr; // of this thread; the innermost
+
+} // namespace
+
+Listening::Listening(Crew crew) : crew_(std::move(crew)), before_(std::exchange(listening, this)) {
+    entries_until_asking = 0;
+}
+
+void Listening::end() {
+    if (!std::exchange(is_over_, true)) listening = before_;
+}
+
+void ask_this_thread() {
+    constexpr std::int64_t often = 1 << 15; // entries: up to 10 ms where each is an exponential and far away
+    entries_until_asking = often;
+    if (listening) listening->crew_.check();
+}
+
 int patience(int threads) noexcept {
     const bool has_cores = threads <= static_cast<int>(std::thread::hardware_concurrency());
     return has_cores ? 5000 : 500; // some 200 or 20 microseconds
@@ -124,6 +144,7 @@ void Team::await_others() noexcept {
 }
 
 void Team::run(const std::function<void(int)> &body) {
+    const Listening nobody(1);
     hire(round_.load()); // all of them before any starts: they may meet at barriers
     if (size_ > 1) call(body);
     body(0);
@@ -211,6 +232,7 @@ void run_team(int count, const std::function<void(int)> &body) {
         throw;
     }
     open(1);
+    const Listening nobody(1);
     body(0);
 }
 

@@ -38,6 +38,31 @@ struct Crew {
     std::function<bool()> stop = {};
 };
 
+/// Makes this thread's interruption points listen to a run, until the end of the block or end(): then to nobody, or to the run around it.
+class Listening {
+  public:
+    explicit Listening(Crew crew);
+    ~Listening() { end(); }
+    Listening(const Listening &) = delete;
+    Listening &operator=(const Listening &) = delete;
+    void end();
+
+  private:
+    friend void ask_this_thread();
+    const Crew crew_;
+    Listening *const before_;
+    bool is_over_ = false;
+};
+
+/// For long work on one thread, anywhere in a run: throws Interrupted if the run is to end. `entries`: how much was done since the last
+/// such point, about, in entries of a matrix; the run is asked when that adds up to a fraction of a millisecond. Threads that help
+/// out in a team hear of nothing, nor do bodies that must not throw.
+void ask_this_thread();
+inline thread_local std::int64_t entries_until_asking = 0;
+inline void interruption_point(std::int64_t entries) {
+    if ((entries_until_asking -= entries) < 0) ask_this_thread();
+}
+
 /// How often one of so many threads looks whether the others are done before it goes to sleep. Waking up takes tens of microseconds; but
 /// where all cores are taken, the one that it waits for may need this one.
 int patience(int threads) noexcept;
@@ -92,7 +117,10 @@ class Team {
     /// there were.
     int for_each(std::int64_t count, double work, const std::function<void(std::int64_t)> &body);
     /// Throws Interrupted if the run is to end: for thread 0 of a body that catches it.
-    void check() const { crew_.check(); }
+    void check() const {
+        crew_.check();
+        ask_this_thread();
+    }
     /// From here on this one may end the work.
     void listen_to(Crew crew) { crew_ = std::move(crew); }
     /// From here on all work is done to the end.

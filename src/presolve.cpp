@@ -149,6 +149,7 @@ Rows group_rows(const Matrix &matrix, const Key &target, std::int64_t count, Tea
                       });
         for (std::int64_t slot = first_slot; slot < end && Part::item(slot) < count; ++slot) {
             const auto i = static_cast<std::int32_t>(Part::item(slot));
+            interruption_point(16 + matrix.row(i).size());
             rows.of.push_back(groups.place(i, hashes[at(slot - first_slot)], [&](std::int32_t first) {
                 return target(first) == target(i) && are_equal(matrix.row(first), matrix.row(i));
             }));
@@ -177,6 +178,7 @@ template <class Part, class Matrix> auto describe_columns(const Matrix &matrix, 
     ColumnList<Value> columns(at(Part::slots(matrix.cols())));
     for (const std::int32_t i : rows) {
         const auto row = matrix.row(i);
+        interruption_point(row.size());
         const std::uint64_t place = static_cast<std::uint64_t>(i) * 0xbf58476d1ce4e5b9U;
         for (std::int64_t p = 0; p < row.size(); ++p) {
             if constexpr (std::is_same_v<Part, Everything>) {
@@ -211,6 +213,7 @@ Columns group_columns(const ColumnList<Value> &columns, std::span<const double> 
     };
     for (std::size_t j = 0; j < columns.size(); ++j) {
         if (j + ahead < columns.size()) groups.prefetch(hash_of(j + ahead));
+        interruption_point(16);
         const Column<Value> &column = columns[j];
         if (column.entries == 0) {
             found.of.push_back(-1);
@@ -304,6 +307,7 @@ std::optional<AnyMatrix> copy_columns(const Matrix &matrix, std::span<const std:
     bool all_proportional = true;
     for (const std::int32_t i : rows) {
         const auto row = matrix.row(i);
+        interruption_point(row.size());
         for (std::int64_t p = 0; p < row.size(); ++p) {
             if (p + 2 * ahead < row.size()) __builtin_prefetch(&groups.of[at(row.column(p + 2 * ahead))]);
             if (p + ahead < row.size()) __builtin_prefetch(firsts.data() + groups.of[at(row.column(p + ahead))], 1);

@@ -33,6 +33,7 @@ void combine_by_columns(const Matrix &matrix, const Weight &weight, std::span<do
         const double share = static_cast<double>(k) / static_cast<double>(borders.size() - 1);
         each_row_from(matrix, begin, share, [&](std::int64_t i, const auto &row, std::int64_t p) {
             const double alpha = weight(i);
+            interruption_point(row.size());
             if (alpha == 0) return;
             if (is_all) return axpy(alpha, row, u.data());
             for (; p < row.size() && row.column(p) < end; ++p) u[at(row.column(p))] += alpha * row.value(p);

@@ -155,20 +155,23 @@ Outcome start_output(const Start &start, const Problem &single, std::int64_t k, 
     const auto column = static_cast<std::size_t>(k), step = static_cast<std::size_t>(outputs);
     const auto features = static_cast<std::size_t>(single.features()), n = static_cast<std::size_t>(single.rows());
     const Interval bounds = std::visit([](const auto &g) { return g.parts().bounds; }, single.regularizer().variant());
-    std::vector<double> x(static_cast<std::size_t>(single.dimension())), y(n);
+    std::vector<double> x(static_cast<std::size_t>(single.dimension()));
     for (std::size_t j = 0; j < features && !start.weights.empty(); ++j) {
         x[j] = bounds.clip(start.weights[j * step + column]);
     }
     if (!start.intercepts.empty()) x.back() = start.intercepts[column];
-    if (start.dual.empty()) single.predict(x, y);
-    const auto kept = single.kept_rows();
-    for (std::size_t i = 0; i < n; ++i) {
-        const double b = single.targets()[i];
-        const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
-        y[i] = start.dual.empty() ? single.loss().derivative(y[i], b)
-                                  : single.loss().domain(b).clip(start.dual[row * step + column]);
-    }
-    return driver.start(std::move(x), std::move(y));
+    return driver.start(std::move(x), [&](std::span<const double> from) {
+        std::vector<double> y(n);
+        if (start.dual.empty()) single.predict(from, y);
+        const auto kept = single.kept_rows();
+        for (std::size_t i = 0; i < n; ++i) {
+            const double b = single.targets()[i];
+            const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
+            y[i] = start.dual.empty() ? single.loss().derivative(y[i], b)
+                                      : single.loss().domain(b).clip(start.dual[row * step + column]);
+        }
+        return y;
+    });
 }
 
 bool copies_data(const AnySolver &solver) {
@@ -180,8 +183,9 @@ bool copies_data(const AnySolver &solver) {
 }
 
 /// Without an interrupt's answer: then there is nothing to merge, and the run hears of the interrupt before it does anything.
-Presolved presolve(const Problem &problem, Presolve when, Team &team) {
+Presolved presolve(const Problem &problem, Presolve when, Team &team, const SolveContext &context) {
     try {
+        const Listening listening(context);
         return {problem, when, team};
     } catch (const Interrupted &) {
         return {problem, Presolve::off, team};
@@ -235,12 +239,15 @@ OutputRun run_output(const Presolved &presolved, std::span<const Choice> candida
     team.listen_to(context);
     Certifier certifier(single, team);
     Driver driver(single, certifier, stopping, interrupt, clock, k, run.trace);
+    Listening listening(context);
     try {
         if (context.start) run.outcome = start_output(*context.start, single, k, result.outputs, driver);
         run_candidates(presolved, single, k, candidates, context, driver, certifier, run);
     } catch (const Interrupted &) {
+        listening.end();
         run.outcome = driver.break_off();
     }
+    listening.end();
     team.ignore_interrupts(); // the run is over, and `interrupt` soon gone
     store(single, certifier, k, result);
     return run;
@@ -289,7 +296,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     const bool is_auto = std::holds_alternative<Auto>(solver);
     const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
     Team team(context);
-    const Presolved presolved = presolve(problem, may_presolve ? context.presolve : Presolve::off, team);
+    const Presolved presolved = presolve(problem, may_presolve ? context.presolve : Presolve::off, team, context);
     const std::vector<Choice> candidates =
         is_auto ? choose(presolved.problem(), context) : std::vector<Choice>{{solver, "asked for by name"}};
     if (!context.copy && copies_data(candidates.front().solver)) {

@@ -146,7 +146,7 @@ TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
                     EXPECT_NEAR(sums.gradient[static_cast<std::size_t>(pj)], gradient[j], 1e-11);
                     for (std::size_t k = 0; k < d; ++k) {
                         const auto pk = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(k)));
-                        EXPECT_NEAR(hessian(std::min(pj, pk), std::max(pj, pk)), expected[j][k], 1e-11);
+                        EXPECT_NEAR(hessian(std::max(pj, pk), std::min(pj, pk)), expected[j][k], 1e-11);
                     }
                 }
             }

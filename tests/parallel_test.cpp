@@ -102,6 +102,49 @@ TEST(Team, StopsBetweenTwoPiecesWhenInterrupted) {
     }
 }
 
+TEST(InterruptionPoint, ListensToTheInnermostRunOfItsThread) {
+    constexpr std::int64_t much = 1 << 20;
+    interruption_point(much); // to nobody
+    std::atomic<bool> flag = true;
+    SolveContext context;
+    context.interrupt = &flag;
+    {
+        Listening listening(context);
+        EXPECT_THROW(interruption_point(much), Interrupted);
+        EXPECT_THROW(Team(1).check(), Interrupted);
+        {
+            const Listening nobody(1);
+            interruption_point(much);
+        }
+        EXPECT_THROW(interruption_point(much), Interrupted);
+        std::thread([&] { interruption_point(much); }).join();
+        Team team(2);
+        team.run([&](int) { interruption_point(much); }); // a body that must not throw
+        EXPECT_THROW(team.for_each(2, [&](std::int64_t) {}), Interrupted);
+        run_team(2, [&](int) { interruption_point(much); });
+        flag = false;
+        interruption_point(much);
+        flag = true;
+        listening.end();
+        interruption_point(much);
+    }
+    interruption_point(much);
+}
+
+/// Rows of text have few entries: being asked at each would take longer than the row.
+TEST(InterruptionPoint, AsksOnceInMany) {
+    int asked = 0;
+    SolveContext context;
+    context.stop = [&] {
+        ++asked;
+        return false;
+    };
+    const Listening listening(context);
+    for (int row = 0; row < 1'000'000; ++row) interruption_point(10);
+    EXPECT_GE(asked, 100);
+    EXPECT_LE(asked, 1000);
+}
+
 TEST(Team, FillsWithZerosToTheLast) {
     Team team(3);
     for (const std::size_t count : {0U, 1U, 300000U, 1U << 19, (1U << 19) + 1}) {

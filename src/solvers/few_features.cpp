@@ -11,6 +11,7 @@
 
 #include "free_coordinates.h"
 #include "gram_sweeps.h"
+#include "parallel.h"
 
 #include <Eigen/Core>
 
@@ -81,6 +82,7 @@ std::vector<double> FewFeatures::gram() const {
                     for (std::int64_t p = 0; p < row.size(); ++p) rows(i, row.column(p)) = scale * row.value(p);
                     if (problem_.has_intercept()) rows(i, d - 1) = scale;
                 }
+                interruption_point(block * d * d / 8);
                 products.selfadjointView<Eigen::Lower>().rankUpdate(rows.transpose());
             }
         },

@@ -1,5 +1,7 @@
 #include "gram_descent.h"
 
+#include "parallel.h"
+
 #include <Eigen/Core>
 
 #include <algorithm>
@@ -88,6 +90,7 @@ template <class Value> std::int64_t GramDescent<Value>::count_rows(std::size_t f
     offsets_.assign(count_.size() + 1, 0);
     for (std::size_t k = first; k < list_.size(); ++k) {
         const auto column = columns_.column(list_[k]);
+        interruption_point(column.size());
         for (std::int64_t p = 0; p < column.size(); ++p) ++offsets_[at(column.column(p))];
     }
     std::int64_t products = 0, end = 0;
@@ -107,6 +110,7 @@ template <class Value> void GramDescent<Value>::collect_rows(std::size_t first) 
     values_.resize(at(offsets_.back()));
     for (std::size_t k = list_.size(); k-- > first;) {
         const auto column = columns_.column(list_[k]);
+        interruption_point(column.size());
         for (std::int64_t p = 0; p < column.size(); ++p) {
             const auto place = at(--offsets_[at(column.column(p))]);
             places_[place] = static_cast<std::uint16_t>(k - first);
@@ -176,6 +180,7 @@ template <class Value> void GramDescent<Value>::add_blocks(std::size_t first, co
             touched_ += p - next_[k];
             next_[k] = p;
         }
+        interruption_point(count * added * static_cast<std::int64_t>(block) / 8);
         weighted = a.rightCols(added);
         for (std::size_t i = 0; i < std::min(block, count_.size() - begin); ++i) {
             weighted.row(static_cast<Eigen::Index>(i)) *= h[begin + i];
@@ -196,6 +201,7 @@ void GramDescent<Value>::add_products(std::size_t first, std::int64_t end_row, c
             const double a = column.value(p) * h[i];
             const std::int64_t end =
                 k < first ? offsets_[i + 1] : ++ends_[i]; // so far only columns up to k have passed here
+            interruption_point(end - offsets_[i]);
             for (std::int64_t e = offsets_[i]; e < end; ++e)
                 row[places_[at(e)]] += a * static_cast<double>(values_[at(e)]);
         }
@@ -236,6 +242,7 @@ template <class Value> void GramDescent<Value>::finish(std::vector<double> &x, s
     for (std::size_t k = 0; k < list_.size(); ++k) {
         if (x_[k] == start_[k]) continue;
         const auto column = columns_.column(list_[k]);
+        interruption_point(column.size());
         axpy(x_[k] - start_[k], column, dz.data());
         touched_ += column.size();
         x[at(list_[k])] = x_[k];

@@ -1,8 +1,8 @@
 #include "gram_sweeps.h"
 
+#include "cholesky.h"
 #include "newton_kernels.h"
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include <algorithm>
@@ -42,6 +42,7 @@ SweepResult GramSweeps::minimize(SweepResult &target, double reduction) {
     int next_solve =
         std::max(20, static_cast<int>(list_.size() / 2)); // a Cholesky factor costs about half a sweep per feature
     for (int count = 1; !reached && count < most_sweeps; ++count) {
+        interruption_point(static_cast<std::int64_t>(list_.size() * list_.size()));
         remember();
         if (count == next_solve) {
             solve_face();
@@ -122,9 +123,11 @@ void GramSweeps::solve_face() {
         matrix(a, a) += g.l2 + 1e-13 * diagonal_[k]; // dependent columns
         move[a] = -(q_[k] + g.l2 * x_[k] + (x_[k] > 0 ? g.l1 : -g.l1));
     }
-    move = matrix.llt().solve(move).eval();
     touched_ += size * size * size / 30;
     remembered_ = 0;
+    Cholesky factor;
+    if (!factor.compute(std::move(matrix))) return remember();
+    move = factor.solve(move);
     if (!move.allFinite()) return remember();
     double step = 1;
     for (Eigen::Index a = 0; a < size; ++a) {

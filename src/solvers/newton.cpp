@@ -194,7 +194,7 @@ void FusedNewton::take_derivatives(bool fresh_predictions, bool hessian) {
 }
 
 bool FusedNewton::choose_step() {
-    if (!factor_.factor(hessian_)) return false;
+    if (!factor_.factor(hessian_, rows_.team())) return false;
     step_ = factor_.solve(-gradient_);
     const double slope = gradient_.dot(step_);
     if (!step_.allFinite() || !(slope < 0)) return false;
@@ -353,6 +353,7 @@ bool has_drowning_columns(const Problem &problem) {
         [&](const auto &matrix) {
             for (std::int64_t i = 0; i < matrix.rows(); ++i) {
                 const auto row = matrix.row(i);
+                interruption_point(row.size());
                 for (std::int64_t q = 0; q < row.size(); ++q) {
                     double &own = largest[at(row.column(q))];
                     own = std::max(own, std::fabs(row.value(q)));

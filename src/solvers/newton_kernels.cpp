@@ -80,13 +80,14 @@ template <int lanes> SPDC_INLINE void combine(const ColumnBlock &block, const do
 // Tiles of 4 x 3 columns: twelve sums stay in registers while the rows go by. Tiles that reach over the edge compute a column
 // twice and drop it.
 template <int lanes>
-SPDC_INLINE void gram(const ColumnBlock &weighted, const ColumnBlock &block, double *h, std::size_t stride) {
+SPDC_INLINE void gram(const ColumnBlock &weighted, const ColumnBlock &block, std::size_t after, double *h,
+                      std::size_t stride) {
     using Real = typename Vector<lanes>::Real;
     const std::size_t count = block.count;
-    for (std::size_t c = 0; c < count; c += 4) {
+    for (std::size_t c = 0; c < weighted.count; c += 4) {
         const double *left[4];
-        for (std::size_t k = 0; k < 4; ++k) left[k] = weighted.column(std::min(c + k, count - 1));
-        for (std::size_t e = c; e < count; e += 3) {
+        for (std::size_t k = 0; k < 4; ++k) left[k] = weighted.column(std::min(c + k, weighted.count - 1));
+        for (std::size_t e = c - std::min(c, after); e < count; e += 3) {
             const double *right[3];
             for (std::size_t k = 0; k < 3; ++k) right[k] = block.column(std::min(e + k, count - 1));
             Real sum[4][3] = {};
@@ -101,7 +102,7 @@ SPDC_INLINE void gram(const ColumnBlock &weighted, const ColumnBlock &block, dou
                     sum[k][2] += l * r2;
                 }
             }
-            for (std::size_t k = 0; k < 4 && c + k < count; ++k) {
+            for (std::size_t k = 0; k < 4 && c + k < weighted.count; ++k) {
                 for (std::size_t m = 0; m < 3 && e + m < count; ++m) {
                     h[(c + k) * stride + e + m] += sum_of<lanes>(sum[k][m]);
                 }
@@ -194,8 +195,9 @@ template <int lanes> SPDC_INLINE void add_multiple(double factor, const double *
 #define SPDC_NEWTON_KERNELS(suffix, lanes, attribute)                                                                  \
     attribute void predict_##suffix(const ColumnBlock &c, const double *x, double *z) { predict<lanes>(c, x, z); }     \
     attribute void combine_##suffix(const ColumnBlock &c, const double *w, double *g) { combine<lanes>(c, w, g); }     \
-    attribute void gram_##suffix(const ColumnBlock &w, const ColumnBlock &c, double *h, std::size_t stride) {          \
-        gram<lanes>(w, c, h, stride);                                                                                  \
+    attribute void gram_##suffix(const ColumnBlock &w, const ColumnBlock &c, std::size_t after, double *h,             \
+                                 std::size_t stride) {                                                                 \
+        gram<lanes>(w, c, after, h, stride);                                                                           \
     }                                                                                                                  \
     attribute void tail_##suffix(const TailBlock &t, const std::int32_t *rows, std::size_t count, const double *h,     \
                                  const double *scaled, const HessianParts &to) {                                       \

@@ -34,8 +34,8 @@ struct NewtonKernels {
     void (*predict)(const ColumnBlock &c, const double *x, double *z);
     /// g += C'w
     void (*combine)(const ColumnBlock &c, const double *w, double *g);
-    /// H += W'C, upper half; W has the shape of C
-    void (*gram)(const ColumnBlock &w, const ColumnBlock &c, double *h, std::size_t stride);
+    /// H += W'C without what is below the diagonal, where C's first column is that many after W's.
+    void (*gram)(const ColumnBlock &w, const ColumnBlock &c, std::size_t after, double *h, std::size_t stride);
     /// Row r of the tail with the scaled row `scaled + k * mixed_stride` of the columns, for the k-th listed row r = rows[k] with
     /// curvature h[k].
     void (*tail)(const TailBlock &tail, const std::int32_t *rows, std::size_t count, const double *h,

@@ -18,15 +18,39 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 std::size_t round_up(std::size_t count, std::size_t unit) { return (count + unit - 1) / unit * unit; }
 
-void add_to(std::vector<double> &sum, const std::vector<double> &term) {
+template <class Vector> void add_to(Vector &sum, const Vector &term) {
     for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += term[i];
+}
+
+/// visit(begin, end) for the upper halves of the rows of a square.
+template <class Visit> void each_upper_row(std::size_t size, Visit visit) {
+    for (std::size_t row = 0; row < size; ++row) {
+        interruption_point(static_cast<std::int64_t>(8 * (size - row))); // maybe new pages
+        visit(row * size + row, (row + 1) * size);
+    }
+}
+
+void add_to_upper(RowVector &sum, const RowVector &term, std::size_t size) {
+    if (sum.empty()) return;
+    each_upper_row(size, [&](std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) sum[i] += term[i];
+    });
+}
+
+void clear_upper(RowVector &sum, std::size_t size) {
+    if (sum.empty()) return;
+    each_upper_row(size,
+                   [&](std::size_t begin, std::size_t end) { std::fill(sum.data() + begin, sum.data() + end, 0.0); });
 }
 
 } // namespace
 
 void RowSums::clear() {
     loss = young = products = weight = largest = 0;
-    for (auto *array : {&gradient, &excess, &columns, &mixed, &tail}) std::fill(array->begin(), array->end(), 0.0);
+    for (auto *array : {&gradient, &excess}) std::fill(array->begin(), array->end(), 0.0);
+    std::fill(mixed.begin(), mixed.end(), 0.0);
+    clear_upper(columns, panel_size);
+    clear_upper(tail, tail_size);
 }
 
 void RowSums::add(const RowSums &other) {
@@ -37,9 +61,9 @@ void RowSums::add(const RowSums &other) {
     largest = std::max(largest, other.largest);
     add_to(gradient, other.gradient);
     add_to(excess, other.excess);
-    add_to(columns, other.columns);
     add_to(mixed, other.mixed);
-    add_to(tail, other.tail);
+    add_to_upper(columns, other.columns, panel_size);
+    add_to_upper(tail, other.tail, tail_size);
 }
 
 std::byte *Room::take(std::size_t bytes) {
@@ -311,7 +335,12 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
         for (std::size_t i = active; i < block.rows; ++i) compact[i] = weighted[i] = 0;
     }
     const ColumnBlock weighted{scratch.weighted.data(), panel_, block_rows_, block.rows};
-    if (panel_ > 0) kernels_.gram(weighted, block, sums.columns.data(), panel_);
+    for (std::size_t c = 0; c < panel_; c += 256) {
+        if (c > 0) scratch.pause();
+        const ColumnBlock some{weighted.column(c), std::min<std::size_t>(256, panel_ - c), weighted.stride, block.rows};
+        const ColumnBlock rest{block.column(c), panel_ - c, block.stride, block.rows};
+        kernels_.gram(some, rest, 0, sums.columns.data() + c * panel_ + c, panel_);
+    }
     if (tail_ == 0) return;
     const std::size_t stride = round_up(panel_, 4);
     for (std::size_t c = 0; c < panel_; ++c) {
@@ -319,24 +348,39 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
             scratch.scaled[i * stride + c] = weighted.values[c * block_rows_ + (compacts ? i : at(scratch.active[i]))];
         }
     }
-    kernels_.tail(tail, scratch.active.data(), active, scratch.active_h.data(), scratch.scaled.data(),
-                  {sums.columns.data(), sums.mixed.data(), sums.tail.data(), panel_, stride, tail_});
+    for (std::size_t i = 0; i < active; i += 16) {
+        if (i > 0) scratch.pause();
+        kernels_.tail(tail, scratch.active.data() + i, std::min<std::size_t>(16, active - i),
+                      scratch.active_h.data() + i, scratch.scaled.data() + i * stride,
+                      {sums.columns.data(), sums.mixed.data(), sums.tail.data(), panel_, stride, tail_});
+    }
 }
 
 void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const {
     // more parts share out better, but each has a Hessian of its own
     const bool small = dimension() <= 256;
     const std::size_t parts = blocks < 16 ? 1 : std::clamp<std::size_t>(blocks / (small ? 2 : 16), 1, small ? 128 : 16);
-    total = make_sums(with_hessian);
+    const bool fits = total.panel_size == (with_hessian ? panel_ : 0) && total.tail_size == (with_hessian ? tail_ : 0);
+    if (!fits || total.gradient.size() != dimension()) total = make_sums(with_hessian);
+    total.clear();
     // made before the threads run: a lack of memory is the caller's to hear of
     const std::size_t crew = parts == 1 ? 1 : static_cast<std::size_t>(team_.size());
     std::vector<RowSums> &spare = spare_sums_[with_hessian ? 1 : 0];
-    if (spare.size() < crew) spare.resize(small ? 2 * crew : crew, total);
+    while (spare.size() < (small ? 2 * crew : crew)) {
+        spare.push_back(make_sums(with_hessian));
+        spare.back().clear(); // new pages: here it can be interrupted
+    }
     if (scratches_.size() < crew) scratches_.resize(crew);
     OrderedSum sum(total, parts, spare);
     std::atomic<std::size_t> next_part{0};
+    std::atomic<bool> is_broken = false;
     std::exception_ptr error;
     std::once_flag failed;
+    const auto fail = [&] { // nobody starts another part, and the caller hears of it
+        std::call_once(failed, [&] { error = std::current_exception(); });
+        is_broken = true;
+        next_part = parts;
+    };
     const auto body = [&](int thread) {
         RowScratch &scratch = scratches_[at(thread)];
         for (;;) {
@@ -345,16 +389,23 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
             if (part >= parts) return;
             try {
                 if (scratch.w.empty()) scratch = make_scratch();
-                for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
+                scratch.pause = [&, thread] { // the first thread hears of an interrupt, the others from it
                     if (thread == 0) team_.check();
+                    if (is_broken) throw Interrupted{};
+                };
+                for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
+                    scratch.pause();
                     work(k, scratch, own);
                 }
-            } catch (
-                ...) { // interrupted, or no memory for a block: nobody starts another part, and the caller hears of it
-                next_part = parts;
-                std::call_once(failed, [&] { error = std::current_exception(); });
+            } catch (...) { // interrupted, or no memory for a block
+                fail();
             }
             sum.give(own, part);
+            try {
+                scratch.pause();
+            } catch (...) {
+                fail();
+            }
         }
     };
     if (parts == 1) {
@@ -393,6 +444,8 @@ RowSums RowBlocks::make_sums(bool with_hessian) const {
     sums.gradient.resize(dimension());
     sums.excess.resize(dimension());
     if (!with_hessian) return sums;
+    sums.panel_size = panel_;
+    sums.tail_size = tail_;
     sums.columns.resize(panel_ * panel_);
     sums.mixed.resize(tail_ * round_up(panel_, 4));
     sums.tail.resize(tail_ * tail_);
@@ -400,19 +453,28 @@ RowSums RowBlocks::make_sums(bool with_hessian) const {
 }
 
 void RowBlocks::assemble(const RowSums &sums, double scale, Eigen::MatrixXd &hessian) const {
-    const auto d = static_cast<Eigen::Index>(dimension());
-    hessian.resize(d, d);
-    const std::size_t stride = round_up(panel_, 4);
-    for (std::size_t column = 0; column < dimension(); ++column) {
-        double *const to = hessian.data() + column * dimension();
+    const std::size_t d = dimension(), stride = round_up(panel_, 4);
+    hessian.resize(static_cast<Eigen::Index>(d), static_cast<Eigen::Index>(d));
+    constexpr std::size_t chunk = 32; // columns: so many that a line of the mixed part is read once
+    const auto fill_column = [&](std::size_t column) {
+        double *const to = hessian.data() + column * d;
         if (column < panel_) {
-            for (std::size_t row = 0; row <= column; ++row) to[row] = scale * sums.columns[row * panel_ + column];
-            continue;
+            for (std::size_t k = column; k < panel_; ++k) to[k] = scale * sums.columns[column * panel_ + k];
+            return;
         }
-        const std::size_t j = column - panel_;
-        for (std::size_t row = 0; row < panel_; ++row) to[row] = scale * sums.mixed[j * stride + row];
-        for (std::size_t i = 0; i <= j; ++i) to[panel_ + i] = scale * sums.tail[i * tail_ + j];
-    }
+        const double *const from = sums.tail.data() + (column - panel_) * tail_;
+        for (std::size_t k = column - panel_; k < tail_; ++k) to[panel_ + k] = scale * from[k];
+    };
+    team_.for_each(static_cast<std::int64_t>((d + chunk - 1) / chunk), 0.5 * static_cast<double>(d * d),
+                   [&](std::int64_t piece) {
+                       const std::size_t begin = at(piece) * chunk, end = std::min(begin + chunk, d);
+                       for (std::size_t column = begin; column < end; ++column) fill_column(column);
+                       for (std::size_t j = 0; j < tail_; ++j) {
+                           for (std::size_t column = begin; column < std::min(end, panel_); ++column) {
+                               hessian.data()[column * d + panel_ + j] = scale * sums.mixed[j * stride + column];
+                           }
+                       }
+                   });
 }
 
 } // namespace spdc

@@ -35,7 +35,8 @@ struct RowSums {
     double loss = 0, young = 0;                   // Fenchel-Young losses
     double products = 0, weight = 0, largest = 0; // for newton_barrier.cpp
     std::vector<double> gradient, excess;
-    std::vector<double> columns, mixed, tail; // HessianParts
+    RowVector columns, mixed, tail;            // HessianParts, of the squares only the upper halves
+    std::size_t panel_size = 0, tail_size = 0; // of the squares
     void add(const RowSums &other);
     /// All zero, of the same sizes.
     void clear();
@@ -64,6 +65,7 @@ class Room {
 /// What a thread needs beside the rows.
 struct RowScratch {
     std::size_t block = ~std::size_t{0}; // whose rows are here, where there is no copy of them all
+    std::function<void()> pause = [] {}; // between two pieces of work: throws when the run is to end
     std::vector<double> panel, group;
     TailRows tail;
     std::vector<double> weighted, compact, scaled; // columns times curvature, active rows only; the former by rows
@@ -128,14 +130,16 @@ class RowBlocks {
     void sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const;
     /// work(k) for the first `blocks` blocks, in any order.
     void each(std::size_t blocks, const std::function<void(std::size_t)> &work) const;
+    Team &team() const { return team_; }
     /// Most threads that ran so far.
     int threads() const { return threads_; }
-    /// scale times the Hessian of `sums` into the upper half.
+    /// scale times the Hessian of `sums` into the lower half.
     void assemble(const RowSums &sums, double scale, Eigen::MatrixXd &hessian) const;
 
     RowScratch make_scratch() const;
 
   private:
+    /// Of the right sizes, but not zero.
     RowSums make_sums(bool with_hessian) const;
     TailBlock keep(const TailRows &tail) const;
     void shuffle(std::uint64_t seed);

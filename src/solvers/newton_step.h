@@ -1,9 +1,9 @@
 // What the primal and the dual-sized Newton method share: the factor, and the search along a step.
 #pragma once
 
+#include "cholesky.h"
 #include "newton_loss.h"
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include <cmath>
@@ -14,8 +14,8 @@ namespace spdc {
 /// the matrix is not positive definite in floating point.
 class ScaledCholesky {
   public:
-    /// Takes the upper half of `matrix`, which must outlive the factor; false when no ridge helps.
-    bool factor(const Eigen::MatrixXd &matrix);
+    /// Takes the lower half of `matrix`, which must outlive the factor; false when no ridge helps.
+    bool factor(const Eigen::MatrixXd &matrix, Team &team);
     /// matrix^-1 right, refined once against the matrix itself.
     Eigen::VectorXd solve(const Eigen::VectorXd &right) const;
 
@@ -24,7 +24,7 @@ class ScaledCholesky {
 
     const Eigen::MatrixXd *matrix_ = nullptr;
     Eigen::VectorXd scale_;
-    Eigen::LLT<Eigen::MatrixXd, Eigen::Upper> factor_;
+    Cholesky factor_;
 };
 
 /// Where the derivative of a convex function changes sign in (0, upper], to a hundredth of its size at 0: `slope(t)` gives first

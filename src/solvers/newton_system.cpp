@@ -2,6 +2,8 @@
 
 #include "newton_step.h"
 
+#include <Eigen/Cholesky>
+
 #include <algorithm>
 #include <cmath>
 
@@ -63,7 +65,7 @@ class PrimalSystem final : public NewtonSystem {
         if (factors) {
             blocks_.assemble(sums_, 1 / rows_, hessian_);
             hessian_.diagonal() += l2_;
-            if (!factor_.factor(hessian_)) return false;
+            if (!factor_.factor(hessian_, blocks_.team())) return false;
         }
         step_ = factor_.solve(-residual_at(x_));
         if (!step_.allFinite()) return false;
@@ -157,12 +159,22 @@ Problem transposed(const Problem &problem) {
         const double own = problem.regularizer(j).strong_convexity();
         scale.push_back(own > 0 ? std::sqrt(lambda / own) : 0.0);
     }
-    std::vector<std::int64_t> offsets(at(d) + 2, 0);
+    struct Owner {
+        std::vector<std::int64_t> offsets;
+        std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> columns;
+        std::vector<double, UnfilledHugePageAllocator<double>> values;
+    };
+    const auto owner = std::make_shared<Owner>();
+    auto &offsets = owner->offsets;
+    auto &columns = owner->columns;
+    auto &values = owner->values;
+    offsets.assign(at(d) + 2, 0);
     const auto each_entry = [&](auto &&visit) {
         std::visit(
             [&](const auto &matrix) {
                 for (std::int64_t i = 0; i < n; ++i) {
                     const auto row = matrix.row(i);
+                    interruption_point(8 * row.size()); // new pages
                     for (std::int64_t q = 0; q < row.size(); ++q) {
                         const double value = row.value(q) * scale[at(row.column(q))];
                         if (value != 0) visit(i, row.column(q), value);
@@ -174,8 +186,8 @@ Problem transposed(const Problem &problem) {
     };
     each_entry([&](std::int64_t, std::int64_t j, double) { ++offsets[at(j) + 1]; });
     for (std::size_t j = 1; j < offsets.size(); ++j) offsets[j] += offsets[j - 1];
-    std::vector<std::int32_t> columns(at(offsets.back()));
-    std::vector<double> values(columns.size());
+    columns.resize(at(offsets.back()));
+    values.resize(columns.size());
     std::vector<std::int64_t> next = offsets;
     each_entry([&](std::int64_t i, std::int64_t j, double value) {
         const std::size_t p = at(next[at(j)]++);
@@ -183,7 +195,7 @@ Problem transposed(const Problem &problem) {
         values[p] = value;
     });
     Dataset data;
-    data.matrix = CsrMatrix<double>::own(n, std::move(offsets), std::move(columns), std::move(values));
+    data.matrix = CsrMatrix<double>::trusted(n, offsets, columns, values, owner);
     data.targets.assign(at(d) + 1, 0.0);
     return {std::move(data), Squared{}, L2{1}};
 }
@@ -214,9 +226,9 @@ class DualSystem final : public NewtonSystem {
     }
     double mismatch(const Fill &fill) override;
     double mismatch() const override { return mismatch_; }
-    double penalty() const override { return 0.5 * lambda_ * std::max(0.0, v_.dot(K_ * v_)); }
+    double penalty() const override { return 0.5 * lambda_ * std::max(0.0, v_.dot(by_gram(v_))); }
     LineSlope penalty_slope() const override {
-        const VectorXd move = next_v_ - v_, image = K_ * move;
+        const VectorXd move = next_v_ - v_, image = by_gram(move);
         return {lambda_ * v_.dot(image), lambda_ * move.dot(image)};
     }
     void point(std::vector<double> &x) const override;
@@ -228,10 +240,16 @@ class DualSystem final : public NewtonSystem {
         }
     }
     bool factor();
+    VectorXd by_gram(const VectorXd &v) const {
+        ask_this_thread(); // some 20 ms
+        return K_ * v;
+    }
     VectorXd on_active(const VectorXd &all) const { return all(active_); }
     VectorXd free_column(Eigen::Index j) const { return e_.cwiseProduct(on_active(U_.col(j))); }
 
     const Problem &problem_;
+    const LentTeam crew_;
+    Team &team_;
     const double rows_, lambda_, kappa_;
     std::vector<double> b_, omega_; // padded to a multiple of 4
     Eigen::MatrixXd K_, U_;
@@ -244,7 +262,8 @@ class DualSystem final : public NewtonSystem {
 };
 
 DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
-    : problem_(problem), rows_(static_cast<double>(problem.rows())), lambda_(problem.strong_convexity()),
+    : problem_(problem), crew_(context.team, context), team_(crew_), rows_(static_cast<double>(problem.rows())),
+      lambda_(problem.strong_convexity()),
       kappa_(1 / (problem.strong_convexity() * static_cast<double>(problem.rows()))) {
     const std::size_t n = at(problem.rows()), padded = (n + 3) / 4 * 4;
     b_.assign(padded, 0.0);
@@ -254,7 +273,7 @@ DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
         omega_[i] = problem.importance(static_cast<std::int64_t>(i));
     }
     const Problem features = transposed(problem);
-    const RowBlocks blocks(features, context.seed, context, context.team);
+    const RowBlocks blocks(features, context.seed, context, &team_);
     RowSums sums;
     const std::vector<double> ones(blocks.block_rows(), 1.0);
     blocks.sum(blocks.blocks(), true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
@@ -263,12 +282,15 @@ DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
     Eigen::MatrixXd gram;
     blocks.assemble(sums, 1, gram);
     const auto size = static_cast<Eigen::Index>(padded);
-    K_ = Eigen::MatrixXd::Zero(size, size);
+    K_.resize(size, size);
+    K_.bottomRows(size - problem.rows()).setZero(); // the padding
+    K_.rightCols(size - problem.rows()).setZero();
     for (std::size_t i = 0; i < n; ++i) {
+        interruption_point(problem.rows());
         for (std::size_t k = 0; k < n; ++k) {
             const auto p = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(i)));
             const auto q = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(k)));
-            K_(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k)) = gram(std::min(p, q), std::max(p, q));
+            K_(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k)) = gram(std::max(p, q), std::min(p, q));
         }
     }
     const auto free = problem.free_coordinates();
@@ -299,11 +321,12 @@ bool DualSystem::factor() {
     e_ = on_active(h_.cwiseSqrt());
     matrix_.resize(m, m);
     for (Eigen::Index c = 0; c < m; ++c) {
-        for (Eigen::Index r = 0; r <= c; ++r) {
+        interruption_point(m - c);
+        for (Eigen::Index r = c; r < m; ++r) {
             matrix_(r, c) = kappa_ * e_[r] * e_[c] * K_(active_[at(r)], active_[at(c)]) + (r == c ? 1.0 : 0.0);
         }
     }
-    if (!factor_.factor(matrix_)) return false;
+    if (!factor_.factor(matrix_, team_)) return false;
     right_.resize(m, U_.cols());
     schur_.resize(U_.cols(), U_.cols());
     for (Eigen::Index j = 0; j < U_.cols(); ++j) right_.col(j) = factor_.solve(free_column(j));
@@ -322,7 +345,7 @@ bool DualSystem::solve(const double *z, const Fill &fill, bool factors, double *
         if (!factor()) return false;
     }
     const VectorXd here = view(z, b_.size());
-    const VectorXd off = -kappa_ * (K_ * w_) + U_ * c_ - here;
+    const VectorXd off = -kappa_ * by_gram(w_) + U_ * c_ - here;
     VectorXd p = factor_.solve(e_.cwiseProduct(on_active(off)));
     next_c_ = c_;
     if (U_.cols() > 0) {
@@ -337,7 +360,7 @@ bool DualSystem::solve(const double *z, const Fill &fill, bool factors, double *
         Q[active_[k]] += e_[static_cast<Eigen::Index>(k)] * p[static_cast<Eigen::Index>(k)];
     }
     next_v_ = -kappa_ * Q;
-    VectorXd moves = K_ * next_v_ + U_ * next_c_ - here;
+    VectorXd moves = by_gram(next_v_) + U_ * next_c_ - here;
     // this way round w + h (A s) is Q, the dual that x is made from, to the last bits
     for (std::size_t k = 0; k < active_.size(); ++k) {
         moves[active_[k]] = p[static_cast<Eigen::Index>(k)] / e_[static_cast<Eigen::Index>(k)];
@@ -353,7 +376,7 @@ double DualSystem::mismatch(const Fill &fill) {
     each_stretch(
         [&](std::size_t begin, std::size_t end) { fill(begin, end, w_.data() + begin, unused.data() + begin); });
     const VectorXd off = v_ + kappa_ * w_;
-    mismatch_ = 0.5 * lambda_ * std::max(0.0, off.dot(K_ * off));
+    mismatch_ = 0.5 * lambda_ * std::max(0.0, off.dot(by_gram(off)));
     for (Eigen::Index j = 0; j < c_.size(); ++j) {
         mismatch_ += std::fabs(U_.col(j).dot(w_)) / rows_ * std::max(1.0, std::fabs(c_[j]));
     }

@@ -1,5 +1,7 @@
 #include "quadratic_model.h"
 
+#include "parallel.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -58,7 +60,10 @@ SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, s
         // what sweeps have cost since the curvatures changed is what a Gram matrix may cost
         if (reached_ || !is_cheaper_by_gram(active_.size(), active_entries_)) continue;
         if (!gram_.include(active_, h_, touched() - start_)) continue;
-        for (const std::int32_t j : set) u[at(j)] = dot(columns_.column(j), r_.data());
+        for (const std::int32_t j : set) {
+            interruption_point(columns_.column(j).size());
+            u[at(j)] = dot(columns_.column(j), r_.data());
+        }
         minimize_with_gram(set, x, u, target, 0);
     }
     return first;
@@ -91,6 +96,7 @@ SweepResult QuadraticModel<Value>::minimize_with_gram(std::span<const std::int32
         for (const std::int32_t j : set) {
             if (gram_.has(j)) continue;
             const auto column = columns_.column(j);
+            interruption_point(column.size());
             u[at(j)] = dot(column, r_.data());
             touched_ += column.size();
             const Box g = penalties_[j];
@@ -139,6 +145,7 @@ SweepResult QuadraticModel<Value>::sweep_rows(std::span<const std::int32_t> list
     const double *const h = h_.rows.data();
     for (const std::int32_t j : list) {
         const auto column = columns_.column(j);
+        interruption_point(2 * column.size());
         double &c = curvature_[at(j)];
         if (c == unknown) c = curvature(column);
         if (c == 0) continue; // an empty column
@@ -186,6 +193,7 @@ template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<doubl
         past_[0][k] = sum;
         const double before = x[at(j)];
         change += g.value(sum) - g.value(before);
+        interruption_point(columns_.column(j).size());
         if (sum != before) axpy(sum - before, columns_.column(j), dz_.data());
         touched_ += columns_.column(j).size();
     }

@@ -53,6 +53,7 @@ RowProducts::RowProducts(const Problem &problem, Crew crew)
             [&](const auto &matrix) {
                 for (std::int64_t i = 0; i < matrix.rows(); ++i) {
                     const auto row = matrix.row(i);
+                    interruption_point(row.size());
                     for (std::int64_t p = 0; p < row.size(); ++p) ++filled[at(row.column(p))];
                 }
             },
@@ -107,6 +108,7 @@ void RowProducts::gradient(const double *w, const double *h, double *g, double *
                     const double wi = w[i] * scale_, hi = h[i] * scale_;
                     g0 += wi;
                     m0 += hi;
+                    interruption_point(matrix.row(i).size());
                     if (hi == 0 && wi == 0) continue;
                     if (hi == 0) {
                         each_entry(matrix.row(i), range, [&](std::int32_t j, double a) { g[j] += wi * a; });
@@ -146,6 +148,7 @@ void RowProducts::curvature(const double *h, DirectionPair *pq, double *t) const
             each_column_range([&](const ColumnRange &range, bool owns_intercept) {
                 double to_constant = 0;
                 for (std::int64_t i = 0; i < n; ++i) {
+                    interruption_point(matrix.row(i).size());
                     if (h[i] == 0) continue;
                     if (is_fused) t[i] = dot_with(matrix.row(i), pq) + constant;
                     add(matrix, i, range, to_constant);

@@ -83,6 +83,7 @@ class SdcaAdmmMethod final : public StochasticMethod {
             std::fill(sums.begin(), sums.end(), 0.0);
             for (const std::int64_t k : rows_of(block)) {
                 const auto row = matrix.row(k);
+                interruption_point(2 * row.size() + 16);
                 for (std::int64_t p = 0; p < row.size(); ++p) {
                     sums[static_cast<std::size_t>(row.column(p))] += problem_.importance(k) * std::fabs(row.value(p));
                 }

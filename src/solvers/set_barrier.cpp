@@ -149,10 +149,9 @@ template <class Value> bool SetBarrier<Value>::factor() {
             matrix_(j, j) += e_[j] + 1e-13 * (matrix_(j, j) + e_[j]); // dependent columns
         }
     }
-    factor_.compute(matrix_);
     const std::int64_t size = matrix_.rows();
     touched_ += size * size * size / 30;
-    return factor_.info() == Eigen::Success;
+    return factor_.compute(matrix_);
 }
 
 /// H^-1 + A E^-1 A'
@@ -162,6 +161,7 @@ template <class Value> void SetBarrier<Value>::factor_rows() {
     for (std::size_t k = 0; k < set_.size(); ++k) {
         const auto column = columns_.column(set_[k]);
         for (std::int64_t a = 0; a < column.size(); ++a) {
+            interruption_point(column.size() - a);
             const double scaled = column.value(a) / e_[static_cast<Eigen::Index>(k)];
             for (std::int64_t b = a; b < column.size(); ++b) {
                 matrix_(column.column(b), column.column(a)) += scaled * column.value(b); // rows ascend: the lower half
@@ -176,6 +176,7 @@ template <class Value> void SetBarrier<Value>::combine(const std::vector<double>
     u.resize(static_cast<Eigen::Index>(set_.size()));
     for (std::size_t k = 0; k < set_.size(); ++k) {
         const auto column = columns_.column(set_[k]);
+        interruption_point(column.size());
         u[static_cast<Eigen::Index>(k)] = dot(column, r.data());
         touched_ += column.size();
     }
@@ -187,6 +188,7 @@ template <class Value> void SetBarrier<Value>::predict(const Eigen::VectorXd &d,
         const double move = d[static_cast<Eigen::Index>(k)];
         if (move == 0) continue;
         const auto column = columns_.column(set_[k]);
+        interruption_point(column.size());
         axpy(move, column, z.data());
         touched_ += column.size();
     }

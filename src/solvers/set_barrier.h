@@ -1,9 +1,9 @@
 // Losses with kinks and l1 penalties on a few features: an interior point method.
 #pragma once
 
+#include "cholesky.h"
 #include "gram_descent.h"
 
-#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
 #include <cstdint>
@@ -94,7 +94,7 @@ template <class Value> class SetBarrier {
     Curvatures h_; // w h of the rows
     Eigen::VectorXd x_, dx_, e_, l2_;
     Eigen::MatrixXd matrix_;
-    Eigen::LLT<Eigen::MatrixXd> factor_;
+    Cholesky factor_;
     std::int64_t touched_ = 0;
 };
 

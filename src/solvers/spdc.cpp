@@ -359,7 +359,7 @@ template <class Row> void prefetch(const Row &next, const Row &after, const Coor
 } // namespace
 
 template <class Matrix, class Step>
-void SpdcMethod::run_rows(const Matrix &matrix, const Step &step, std::int64_t iterations) noexcept {
+void SpdcMethod::run_rows(const Matrix &matrix, const Step &step, std::int64_t iterations) {
     const double tau = steps_.tau, theta = steps_.theta;
     Coordinate *const w = w_.data();
     for (std::int64_t s = 0; s < iterations; ++s) {
@@ -369,6 +369,7 @@ void SpdcMethod::run_rows(const Matrix &matrix, const Step &step, std::int64_t i
         prefetch(matrix.row(upcoming_[0]), matrix.row(upcoming_[1]), w);
         const auto row = matrix.row(k);
         const std::int64_t size = row.size();
+        interruption_point(size + 16);
         double z = 0; // <a_k, xbar>
         for (std::int64_t p = 0; p < size; ++p) {
             const std::int64_t j = row.column(p);

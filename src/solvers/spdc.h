@@ -95,8 +95,7 @@ class SpdcMethod final : public Method {
     void add_to_average(double passes);
     double balanced_ratio() const;
 
-    template <class Matrix, class Step>
-    void run_rows(const Matrix &matrix, const Step &step, std::int64_t iterations) noexcept;
+    template <class Matrix, class Step> void run_rows(const Matrix &matrix, const Step &step, std::int64_t iterations);
     void run_batches(std::int64_t iterations);
     template <class Matrix, class Step>
     void run_batches(const Matrix &matrix, const Step &step, std::int64_t iterations);

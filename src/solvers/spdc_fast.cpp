@@ -86,7 +86,7 @@ template <class Values, class Index> struct RandomRows {
     static constexpr std::int64_t long_row = 32;
     template <class Matrix> void refer_to(const Matrix &matrix);
     template <class Matrix> void refer_to_dense(const Matrix &matrix);
-    template <class Matrix> void copy(const Matrix &matrix, const Crew &crew, Random &random);
+    template <class Matrix> void copy(const Matrix &matrix, Random &random);
     std::span<const double> row_values_;
     std::vector<Index> same_columns_; // of all rows, where they are dense ones of the problem
     std::int64_t column_mask_ = -1;   // 0 there: a branch instead doubles the time of short rows
@@ -109,7 +109,7 @@ RandomRows<Values, Index>::RandomRows(const Problem &problem, const SolveContext
             } else if constexpr (!requires { matrix.offsets(); }) {
                 if (!context.copy && matrix.is_contiguous()) return refer_to_dense(matrix);
             }
-            copy(matrix, context, random);
+            copy(matrix, random);
         },
         problem.matrix());
 }
@@ -136,7 +136,7 @@ void RandomRows<Values, Index>::refer_to_dense(const Matrix &matrix) {
 
 template <class Values, class Index>
 template <class Matrix>
-void RandomRows<Values, Index>::copy(const Matrix &matrix, const Crew &crew, Random &random) {
+void RandomRows<Values, Index>::copy(const Matrix &matrix, Random &random) {
     order_.resize(count);
     std::iota(order_.begin(), order_.end(), 0);
     random.shuffle(order_);
@@ -145,7 +145,7 @@ void RandomRows<Values, Index>::copy(const Matrix &matrix, const Crew &crew, Ran
     std::size_t end = 0;
     for (std::size_t p = 0; p < count; ++p) {
         const auto row = matrix.row(order_[p]);
-        if (p % 4096 == 0) crew.check();
+        interruption_point(row.size());
         for (std::int64_t q = 0; q < row.size(); ++q) {
             own_columns_[end] = row.column(q);
             if constexpr (!is_same) own_values_[end] = static_cast<Value>(row.value(q));

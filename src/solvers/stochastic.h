@@ -2,6 +2,7 @@
 #pragma once
 
 #include "method.h"
+#include "parallel.h"
 #include "spdc/problem.h"
 #include "spdc_sampler.h"
 
@@ -47,6 +48,7 @@ class RowStream {
         const auto row = matrix.row(upcoming_[at_]);
         constexpr std::int64_t entries = 16; // of 4 bytes in a cache line
         for (std::int64_t p = 0; p < row.size(); p += entries) row.prefetch(p);
+        interruption_point(row.size() + entries);
         at_ = (at_ + 1) % upcoming_.size();
         return k;
     }

@@ -87,6 +87,7 @@ std::vector<std::uint8_t> movable_features(const Problem &problem, const Penalti
         [&](const auto &loss, const auto &matrix) {
             for (std::int64_t i = 0; i < matrix.rows(); ++i) {
                 const auto row = matrix.row(i);
+                interruption_point(row.size());
                 const Interval y = loss.domain(problem.targets()[at(i)]);
                 const double weight = problem.importance(i), lower = weight * y.lower, upper = weight * y.upper;
                 for (std::int64_t p = 0; p < row.size(); ++p) {
@@ -255,6 +256,7 @@ template <class Value> void WorkingSetMethod<Value>::predict() {
     for (std::int64_t j = 0; j < d_; ++j) {
         if (x_[at(j)] == 0) continue;
         const auto column = columns_.column(j);
+        interruption_point(column.size());
         axpy(x_[at(j)], column, z_.data());
         touched_ += column.size();
     }
@@ -282,6 +284,7 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     norm_.resize(at(d_));
     for (const std::int32_t j : alive_) {
         const auto column = columns_.column(j);
+        interruption_point(column.size());
         u_[at(j)] = dot(column, weighted.data());
         if (is_first) norm_[at(j)] = std::sqrt(squared_norm(column) * inverse_n_);
         touched_ += column.size();
@@ -451,6 +454,7 @@ template <class Value> double WorkingSetMethod<Value>::find_curvatures() {
 template <class Value> void WorkingSetMethod<Value>::differentiate_set() {
     for (const std::int32_t j : set_) {
         const auto column = columns_.column(j);
+        interruption_point(column.size());
         u_[at(j)] = dot(column, model_.r().data());
         touched_ += column.size();
     }
@@ -565,6 +569,7 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
             const double move = x_[at(set_[k])] - before_[k];
             if (move == 0) continue;
             const auto column = columns_.column(set_[k]);
+            interruption_point(column.size());
             axpy(move, column, dz_.data());
             touched_ += column.size();
         }

@@ -21,6 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 import spdc
+from spdc.estimators import _factors
 from spdc.estimators._classifiers import encoded
 
 # what the twins skip, too
@@ -236,10 +237,17 @@ def test_several_targets(name, rng):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_several_targets_of_ridge_share_one_factorization(dtype, fit_intercept, weighted, rng):
-    X = (rng.normal(size=(5000, 20)) + 3).astype(dtype)  # more than one block of rows
-    Y = X @ rng.normal(size=(20, 4)) + rng.normal(size=(5000, 4))
-    weights = rng.integers(0, 3, 5000).astype(float) if weighted else None
+@pytest.mark.parametrize("shape", [(5000, 20), (60, 400)])
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_matrix])
+def test_several_targets_of_ridge_share_one_factorization(kind, shape, dtype, fit_intercept, weighted, rng, monkeypatch):
+    monkeypatch.setattr(_factors, "PIECE", 1e5)  # more than one piece of everything
+    rows, features = shape
+    X = (rng.normal(size=shape) + 3).astype(dtype)
+    if kind is not np.asarray:
+        X *= rng.random(shape) < 0.2
+    Y = X @ rng.normal(size=(features, 4)) + rng.normal(size=(rows, 4))
+    X = kind(X)
+    weights = rng.integers(0, 3, rows).astype(float) if weighted else None
     options = {"alpha": 0.5, "fit_intercept": fit_intercept, "tol": 1e-10}
     model = spdc.Ridge(**options).fit(X, Y, weights)
     assert all(result.passes == 0 for result in model.result_)  # certified where they start
@@ -249,6 +257,26 @@ def test_several_targets_of_ridge_share_one_factorization(dtype, fit_intercept, 
         assert alone.result_.passes > 0
         np.testing.assert_allclose(model.coef_[k], alone.coef_, atol=1e-6)
         np.testing.assert_allclose(np.ravel(model.intercept_)[k if fit_intercept else 0], alone.intercept_, atol=1e-5)
+
+
+def test_a_factor_in_pieces_is_numpys(rng):
+    for size in (1, 255, 256, 257, 700):
+        a = rng.normal(size=(size, size))
+        matrix = a @ a.T + size * np.eye(size)
+        np.testing.assert_allclose(np.tril(_factors.cholesky(matrix.copy())), np.linalg.cholesky(matrix), atol=1e-10)
+        for place in (0, size // 2, size - 1):
+            spoilt = matrix.copy()
+            spoilt[place, place] = -1.0
+            with pytest.raises(np.linalg.LinAlgError):
+                _factors.cholesky(spoilt)
+
+
+def test_a_factor_is_shared_where_that_pays(rng):
+    dense, sparse = np.zeros((50, 30)), scipy.sparse.random(3000, 1000, 0.01, format="csr", random_state=1)
+    assert _factors.pays(dense, 2, 0.0) and _factors.pays(dense.T, 2, 0.1)
+    assert not _factors.pays(dense, 1, 0.1) and not _factors.pays(dense.T, 2, 0.0)  # wide, and no penalty: no factor
+    assert not _factors.pays(sparse, 2, 0.1) and _factors.pays(sparse, 1000, 0.1)
+    assert not _factors.pays(scipy.sparse.random(6000, 6000, 1e-3, format="csr", random_state=1), 10**9, 0.1)
 
 
 def test_several_targets_of_ridge_without_a_common_factorization(rng):

@@ -9,7 +9,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from . import _regressors
+from . import _factors, _regressors
 from ._base import dataset_of
 
 
@@ -82,7 +82,7 @@ def enet_path(
     dual_gaps : ndarray of shape (n_alphas,)
         The certified gaps, in units of the objective above.
     n_iters : list of int
-        Passes over the data; only with ``return_n_iter``.
+        Passes over the data, or over their triangular factor where they are tall and dense; only with ``return_n_iter``.
 
     Examples
     --------
@@ -102,31 +102,74 @@ def enet_path(
     if isinstance(count, numbers.Integral):
         alphas = _grid(X, y, Xy, l1_ratio, positive, eps, count)
     alphas = np.sort(np.asarray(alphas, dtype=np.float64).ravel())[::-1]
-    data, results, start = dataset_of(model, X), [], coef_init
-    for alpha in alphas:
-        start = model._minimize(
-            data,
-            y,
-            loss="squared",
-            l1=alpha * l1_ratio,
-            l2=alpha * (1 - l1_ratio),
-            intercept="none",
-            lower=0.0 if positive else -math.inf,
-            start=start,
-            solver=model.solver,
-        )
-        results.append(start)
-    missed = [alpha for alpha, result in zip(alphas, results) if not result.converged]
-    if missed:
+    l1, l2 = alphas * l1_ratio, alphas * (1 - l1_ratio)
+    fit = _Fits(model, l1, l2, positive)
+    if _suits_a_factor(X, y, model, alphas):
+        coefs, gaps, passes, is_near = fit.by_factor(X, y, coef_init)
+    else:
+        coefs, gaps, passes, is_near = fit.all(dataset_of(model, X), y, coef_init)
+    missed = alphas[~is_near]
+    if len(missed):
         warnings.warn(
             f"{len(missed)} of {len(alphas)} fits, the first at alpha={missed[0]:g}, stopped at a relative gap above "
             f"tol={model.tol:g}: raise max_iter or tol, and see dual_gaps",
             ConvergenceWarning,
             stacklevel=2,
         )
-    coefs = np.stack([result.coef for result in results], axis=-1) if results else np.zeros((X.shape[1], 0))
-    path = alphas, coefs, np.array([result.gap for result in results])
-    return (*path, [max(1, math.ceil(result.passes)) for result in results]) if return_n_iter else path
+    return (alphas, coefs, gaps, passes) if return_n_iter else (alphas, coefs, gaps)
+
+
+def _suits_a_factor(X, y, model, alphas) -> bool:
+    """Whether the triangle of X and y is much smaller than these, and soon made beside the fits."""
+    n, d = X.shape
+    is_plain = isinstance(X, np.ndarray) and model.solver == "auto" and model.copy and model.tol >= 1e-9
+    return bool(is_plain and n >= 3 * d and 1 < d <= 1000 and len(alphas) >= 5 and np.isfinite(X).all())
+
+
+class _Fits:
+    """The fits of a path, each from where the last one ended."""
+
+    def __init__(self, model, l1, l2, positive):
+        self.model, self.l1, self.l2, self.positive = model, l1, l2, positive
+
+    def one(self, data, y, k, start):
+        return self.model._minimize(
+            data,
+            y,
+            loss="squared",
+            l1=self.l1[k],
+            l2=self.l2[k],
+            intercept="none",
+            lower=0.0 if self.positive else -math.inf,
+            start=start,
+            solver=self.model.solver,
+        )
+
+    def all(self, data, y, start):
+        """coefs, gaps, passes, and whether the gaps are as small as they were to be."""
+        results = []
+        for k in range(len(self.l1)):
+            start = self.one(data, y, k, start)
+            results.append(start)
+        coefs = np.stack([result.coef for result in results], axis=-1) if results else np.zeros((data.shape[1], 0))
+        passes = [max(1, math.ceil(result.passes)) for result in results]
+        is_near = np.array([result.converged for result in results], dtype=bool)
+        return coefs, np.array([result.gap for result in results]), passes, is_near
+
+    def by_factor(self, X, y, start):
+        """The same by the triangular factor of X and y, which has the same objective. The gaps are those of the data, not of the factor; a
+        fit that rounding has spoilt goes on there."""
+        R, r = _factors.triangle(X, y)
+        tol, self.model.tol = self.model.tol, self.model.tol / 4
+        coefs, gaps, passes, _ = self.all(dataset_of(self.model, R), r, start)
+        self.model.tol = tol
+        gaps, relative = _factors.path_gaps(X, y, coefs, self.l1, self.l2, self.positive)
+        is_near = relative <= tol
+        for k in np.flatnonzero(~is_near):
+            result = self.one(dataset_of(self.model, X), y, k, coefs[:, k])
+            coefs[:, k], gaps[k], is_near[k] = result.coef, result.gap, result.converged
+            passes[k] += math.ceil(result.passes)
+        return coefs, gaps, passes, is_near
 
 
 def lasso_path(X, y, *, eps=1e-3, n_alphas=None, alphas=None, **params):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.linear_model._base import LinearModel
@@ -13,7 +12,7 @@ from sklearn.metrics import d2_tweedie_score
 from sklearn.utils._param_validation import StrOptions
 
 from .. import _core
-from . import _paths
+from . import _factors, _paths
 from ._base import COMMON_CONSTRAINTS, NON_NEGATIVE, POSITIVE, UNIT, Certified, dataset_of, fit_linear, total_weight
 
 
@@ -28,7 +27,7 @@ class SeveralTargets(Certified):
         starts = self._start()
         starts = starts if isinstance(starts, list) else [starts]
         if self._shares_a_matrix(X, columns, l1, l2):
-            starts = common_solutions(X, columns, weights, l2[0], self.fit_intercept) or starts
+            starts = _factors.common_solutions(X, columns, weights, l2[0], self.fit_intercept) or starts
         results = [
             self._minimize(
                 data,
@@ -51,38 +50,10 @@ class SeveralTargets(Certified):
             self.intercept_ = 0.0
         self._keep(results, scales, single)
 
-
     def _shares_a_matrix(self, X, columns, l1, l2) -> bool:
-        """Whether all targets have the same normal equations, of a size that newton would factor anew for each."""
-        is_for_newton = self.copy and self.solver not in {*_core.SOLVERS} - {"auto", "newton"} and not self.positive
-        is_tall = isinstance(X, np.ndarray) and X.shape[1] <= min(X.shape[0], MOST_FACTORED)
-        return bool(is_for_newton and is_tall and columns.shape[1] > 1 and not np.any(l1) and np.ptp(l2) == 0)
-
-
-MOST_FACTORED = 5000  # features, as for the solver newton
-
-
-def common_solutions(X, Y, weights, l2, fit_intercept) -> list[tuple] | None:
-    """(coef, intercept) of every target by one factorization, or None where that fails. They are only where the fits start: the library
-    certifies each on the data themselves, and goes on where it is not good enough."""
-    n, d = X.shape
-    w = np.full(n, 1 / n) if weights is None else weights / np.sum(weights)
-    gram, sides = np.zeros((d + 1, d + 1)), np.zeros((d + 1, Y.shape[1]))
-    for begin in range(0, n, 4096):  # no copy of all rows
-        rows = slice(begin, begin + 4096)
-        block = np.column_stack([X[rows].astype(np.float64), np.ones(len(X[rows]))])
-        weighted = block * w[rows, None]
-        gram += weighted.T @ block
-        sides += weighted.T @ Y[rows]
-    gram.flat[:: d + 2] += np.append(np.full(d, l2), 0.0)
-    size = d + bool(fit_intercept)
-    try:
-        solutions = scipy.linalg.cho_solve(scipy.linalg.cho_factor(gram[:size, :size]), sides[:size])
-    except np.linalg.LinAlgError:
-        return None
-    if not np.all(np.isfinite(solutions)):
-        return None
-    return [(solution[:d], solution[d] if fit_intercept else None) for solution in solutions.T]
+        """Whether all targets have the same normal equations, and to factor them once pays."""
+        is_plain = self.copy and self.solver not in {*_core.SOLVERS} - {"auto", "newton"} and not self.positive
+        return bool(is_plain and not np.any(l1) and np.ptp(l2) == 0 and _factors.pays(X, columns.shape[1], l2[0]))
 
 
 class RidgeBase(SeveralTargets):
