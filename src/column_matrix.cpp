@@ -13,31 +13,12 @@ namespace {
 template <class Value, class Index> bool is_entry(const CsrRow<Value, Index> &, std::int64_t) { return true; }
 template <class Value> bool is_entry(const DenseRow<Value> &row, std::int64_t p) { return row.values[p] != 0; }
 
-/// Calls visit(i, row, p) for all entries, panel after panel of the columns, so that the ends of the columns being filled stay in
-/// the cache; a panel narrow enough for that, but with some entries of every row.
-template <class Matrix, class Visit> void each_entry_by_panels(const Matrix &matrix, Visit &&visit) {
-    constexpr std::int64_t narrow = 256, entries = 16;
-    const std::int64_t rows = matrix.rows();
-    const std::int64_t fewest = matrix.cols() / narrow,
-                       most = matrix.nonzeros() / std::max<std::int64_t>(1, entries * rows);
-    const std::int64_t panels = std::max<std::int64_t>(1, std::min(fewest, most));
-    std::vector<std::int64_t> next(static_cast<std::size_t>(rows), 0);
-    for (std::int64_t panel = 1; panel <= panels; ++panel) {
-        const std::int64_t end = matrix.cols() * panel / panels;
-        for (std::int64_t i = 0; i < rows; ++i) {
-            const auto row = matrix.row(i);
-            std::int64_t p = next[static_cast<std::size_t>(i)];
-            for (; p < row.size() && row.column(p) < end; ++p) visit(i, row, p);
-            interruption_point(8 * (p - next[static_cast<std::size_t>(i)])); // new pages
-            next[static_cast<std::size_t>(i)] = p;
-        }
-    }
-}
-
 } // namespace
 
-template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem) {
+template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem, std::span<const std::uint8_t> wanted) {
     const auto features = static_cast<std::size_t>(problem.features());
+    const std::vector<std::uint8_t> all(wanted.empty() ? static_cast<std::size_t>(problem.dimension()) : 0, 1);
+    if (wanted.empty()) wanted = all;
     offsets_.assign(static_cast<std::size_t>(problem.dimension()) + 1, 0);
     std::visit(
         [&](const auto &matrix) {
@@ -51,21 +32,32 @@ template <class Value> ColumnMatrix<Value>::ColumnMatrix(const Problem &problem)
         },
         problem.matrix());
     if (problem.has_intercept()) offsets_[features + 1] = problem.rows();
-    for (std::size_t j = 1; j < offsets_.size(); ++j) offsets_[j] += offsets_[j - 1];
-    rows_.resize(static_cast<std::size_t>(offsets_.back()));
-    values_.resize(static_cast<std::size_t>(offsets_.back()));
+    for (std::size_t j = 1; j < offsets_.size(); ++j) offsets_[j] = wanted[j - 1] * offsets_[j] + offsets_[j - 1];
+    const auto end = static_cast<std::size_t>(offsets_.back());
+    rows_.resize(end + 1); // where the entries of the others go
+    values_.resize(end + 1);
     std::vector<std::int64_t> next(offsets_.begin(), offsets_.end() - 1);
+    for (std::size_t j = 0; j < next.size(); ++j) next[j] = wanted[j] ? next[j] : offsets_.back();
     std::visit(
         [&](const auto &matrix) {
-            each_entry_by_panels(matrix, [&](std::int64_t i, const auto &row, std::int64_t p) {
-                if (!is_entry(row, p)) return;
-                const auto place = static_cast<std::size_t>(next[static_cast<std::size_t>(row.column(p))]++);
-                rows_[place] = static_cast<std::int32_t>(i);
-                values_[place] = static_cast<Value>(row.value(p));
-            });
+            for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+                const auto row = matrix.row(i);
+                interruption_point(8 * row.size()); // new pages
+                for (std::int64_t p = 0; p < row.size(); ++p) {
+                    if (!is_entry(row, p)) continue;
+                    const auto j = static_cast<std::size_t>(row.column(p));
+                    const auto place = static_cast<std::size_t>(next[j]);
+                    rows_[place] = static_cast<std::int32_t>(i);
+                    values_[place] = static_cast<Value>(row.value(p));
+                    next[j] += wanted[j];
+                    __builtin_prefetch(&rows_[place] + 16,
+                                       1); // the column's next lines: the hardware cannot guess so many
+                    __builtin_prefetch(&values_[place] + 64 / sizeof(Value), 1);
+                }
+            }
         },
         problem.matrix());
-    if (!problem.has_intercept()) return;
+    if (!problem.has_intercept() || !wanted[features]) return;
     for (std::int64_t i = 0; i < problem.rows(); ++i) {
         const auto place = static_cast<std::size_t>(offsets_[features] + i);
         rows_[place] = static_cast<std::int32_t>(i);

@@ -6,17 +6,20 @@
 #include "spdc/problem.h"
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace spdc {
 
 /// A copy of the data by columns, without the zeros of dense data; the intercept's column of ones comes last where there is one. Rows
-/// ascend inside a column. Made in two passes over the rows: count, then fill.
+/// ascend inside a column. Made in two passes over the rows: count, then fill. Columns that are not wanted stay empty: most of
+/// text's are rare, and they take most of the time, because each of their entries is a line of memory of its own.
 template <class Value> class ColumnMatrix {
   public:
     using Column = CsrRow<Value>; // "columns" of such a row are rows here
 
-    explicit ColumnMatrix(const Problem &problem);
+    /// `wanted`: one for every column to be copied, 0 for the others; empty: all.
+    explicit ColumnMatrix(const Problem &problem, std::span<const std::uint8_t> wanted = {});
 
     std::int64_t columns() const noexcept { return static_cast<std::int64_t>(offsets_.size()) - 1; }
     std::int64_t entries() const noexcept { return offsets_.back(); }

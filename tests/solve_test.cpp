@@ -692,18 +692,21 @@ TEST(SolveStops, WhateverTheSolverIsAt) {
         const AnyRegularizer g =
             solver == "working_set" ? AnyRegularizer(ElasticNet{1e-3, 1e-4}) : AnyRegularizer(L2{1e-6});
         const Problem problem(data, Logistic{}, g, options);
-        SolveContext context;
-        double last = 0, longest = 0;
-        int asked = 0;
-        context.stop = [&] {
-            const double now = thread_seconds();
-            if (asked++ > 0) longest = std::max(longest, now - last);
-            last = now;
-            return false;
-        };
-        const double start = thread_seconds();
-        solve(problem, make_solver(solver), pass_limit_of(8), context);
-        EXPECT_LE(longest, 0.15 * (thread_seconds() - start)) << solver << ", asked " << asked << " times";
+        double best = 1; // of three runs: a stretch that cannot be interrupted is long in all of them
+        for (int run = 0; run < 3; ++run) {
+            SolveContext context;
+            const double start = thread_seconds();
+            double last = start, longest = 0;
+            context.stop = [&] {
+                const double now = thread_seconds();
+                longest = std::max(longest, now - last);
+                last = now;
+                return false;
+            };
+            solve(problem, make_solver(solver), pass_limit_of(8), context);
+            best = std::min(best, longest / (thread_seconds() - start));
+        }
+        EXPECT_LE(best, 0.4) << solver; // a few hundredths on a quiet machine
     }
 }
 

@@ -3,6 +3,7 @@
 #include "column_matrix.h"
 #include "solvers/few_features.h"
 #include "solvers/gram_descent.h"
+#include "solvers/methods.h"
 #include "solvers/set_barrier.h"
 #include "spdc/solvers.h"
 #include "support/files.h"
@@ -120,6 +121,37 @@ TEST(WorkingSet, LeavesMostWeightsAtZeroOnWideData) {
             EXPECT_LE(result.trace.back().nonzeros, 60);
             EXPECT_LT(result.passes, 500);
         }
+    }
+}
+
+TEST(WorkingSet, LeavesOutFeaturesThatNoDualCouldMove) {
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Hinge{}), AnyLoss(Huber{}), AnyLoss(Quantile{0.3})}) {
+        SCOPED_TRACE(std::string(loss.name()));
+        TinyData data = tiny_data({.task = loss.task(), .rows = 80, .columns = 40, .weighted = true});
+        for (auto &row : data.rows) {
+            for (std::size_t j = 0; j < row.size(); ++j) row[j] *= std::pow(0.5, static_cast<double>(j % 20));
+        }
+        ProblemOptions options;
+        options.intercept = Intercept::free;
+        const double l1 = 0.01 * l1_max(Problem(as_dataset(data), loss, ElasticNet{1, 0}, options));
+        const Problem problem(as_dataset(data), loss, ElasticNet{l1, 0}, options);
+        std::int64_t still = 0;
+        const auto method = make_method(problem, WorkingSet{}, SolveContext{});
+        std::vector<double> x(static_cast<std::size_t>(problem.dimension()), 1.0), y(data.rows.size(), 0.0);
+        method->start(x, y); // a start that uses all of them
+        method->advance(1);
+        method->point(x, y);
+        for (std::size_t j = 0; j < data.rows[0].size(); ++j) {
+            double most = 0; // of |u_j|, were all duals at their bounds
+            for (std::size_t i = 0; i < data.rows.size(); ++i) {
+                most += problem.importance(static_cast<std::int64_t>(i)) * std::fabs(data.rows[i][j]) / 80;
+            }
+            if (most * loss.lipschitz() >= l1) continue;
+            ++still;
+            EXPECT_EQ(x[j], 0);
+        }
+        EXPECT_GT(still, 5);
+        expect_certified(problem, 1e-8);
     }
 }
 
@@ -365,7 +397,7 @@ TEST(GramDescent, FindsTheOptimumInSparseAndInDenseColumns) {
 TEST(ColumnMatrix, HoldsWhatTheRowsHold) {
     for (const Storage storage : all_storages) {
         for (const auto &[width, intercept] :
-             {std::pair(17, Intercept::none), {17, Intercept::free}, {900, Intercept::free}}) { // the last in panels
+             {std::pair(17, Intercept::none), {17, Intercept::free}, {900, Intercept::free}}) {
             TinyData data = tiny_data({.rows = 23, .columns = width});
             for (auto &row : data.rows) row[3] = 0; // an empty column
             ProblemOptions options;
@@ -382,6 +414,17 @@ TEST(ColumnMatrix, HoldsWhatTheRowsHold) {
                 }
                 for (std::size_t i = 0; i < dense.size(); ++i) {
                     EXPECT_EQ(dense[i], j == width ? 1.0 : data.rows[i][static_cast<std::size_t>(j)]);
+                }
+            }
+            std::vector<std::uint8_t> wanted(static_cast<std::size_t>(columns.columns()), 1);
+            for (std::size_t j = 0; j < wanted.size(); j += 2) wanted[j] = 0;
+            const ColumnMatrix<double> some(problem, wanted);
+            for (std::int64_t j = 0; j < columns.columns(); ++j) {
+                const auto all = columns.column(j), column = some.column(j);
+                ASSERT_EQ(column.size(), j % 2 == 0 ? 0 : all.size());
+                for (std::int64_t p = 0; p < column.size(); ++p) {
+                    EXPECT_EQ(column.column(p), all.column(p));
+                    EXPECT_EQ(column.value(p), all.value(p));
                 }
             }
         }

@@ -1,8 +1,9 @@
 // spdc_fast until the gap is small, Newton-CG for the rest.
 //
-// At small l2 a stochastic method gets to a gap of 1e-2 in few passes and then takes many for every further digit; a Newton step from
-// there is nearly exact. Which of the two is faster for the rest depends on the data, so the rest is left to Newton-CG for at most
-// three times the passes that spdc_fast would need by the decay of its gap; if that was not enough, spdc_fast goes on from where it was.
+// At small l2 a stochastic method gets to a gap of a tenth in few passes and then takes many for every further digit; a Newton step from
+// there is nearly exact. Which of the two is faster for the rest depends on the data, so the rest is left to Newton-CG for
+// three times the passes that spdc_fast would need by the decay of its gap, and on while its own gap promises to be there sooner than
+// spdc_fast would be. Then spdc_fast goes on, from Newton-CG's point if that is better than where it was.
 #include "methods.h"
 #include "newton_cg.h"
 
@@ -35,6 +36,7 @@ class HybridMethod final : public Method {
   private:
     Method &current() const { return newton_ ? *newton_ : *fast_; }
     bool is_time_for_newton();
+    bool may_go_on();
     void start_newton();
     void give_up_newton();
 
@@ -46,7 +48,9 @@ class HybridMethod final : public Method {
     };
     std::vector<Sweep> history_; // of spdc_fast's own estimates
     double primal_ = infinity, tolerance_ = 1e-4;
-    double spent_ = 0, budget_ = 0; // passes: of Newton-CG in vain and of looks at P; what Newton-CG may take
+    // passes: of Newton-CG in vain and of looks at P; what Newton-CG may take; what spdc_fast would have taken
+    double spent_ = 0, budget_ = 0, left_ = 0;
+    double newton_gap_ = infinity; // the best that Newton-CG has seen
     bool has_looked_ = false, gave_up_ = false;
     int threads_ = 1;
 };
@@ -55,16 +59,17 @@ void HybridMethod::advance(double passes) {
     current().advance(passes);
     threads_ = std::max(threads_, current().threads());
     if (newton_) {
-        const bool is_done = newton_->estimated_gap() <= tolerance_ * primal_;
-        if (newton_->exhausted() || (newton_->passes() > budget_ && !is_done)) give_up_newton();
+        newton_gap_ = std::min(newton_gap_, newton_->estimated_gap());
+        if (newton_->exhausted() || (newton_->passes() > budget_ && !may_go_on())) give_up_newton();
     } else if (!gave_up_ && is_time_for_newton()) {
         start_newton();
     }
 }
 
-/// At the end of a sweep that has brought the gap to about 1e-2 (the guess is a kind one), if the rest is long enough for Newton-CG to win: it needs some 20 passes.
+/// At the end of a sweep that has brought the gap to about a tenth (the guess is a kind one), if the rest is long enough for Newton-CG to
+/// win: it needs some 20 passes.
 bool HybridMethod::is_time_for_newton() {
-    constexpr double near_enough = 2e-3, long_enough = 20, patience = 3;
+    constexpr double near_enough = 0.02, long_enough = 20, patience = 3;
     const Sweep now{fast_->passes(), fast_->estimated_gap()};
     if (!std::isfinite(now.gap) || (!history_.empty() && history_.back().gap == now.gap)) return false;
     history_.push_back(now);
@@ -81,8 +86,20 @@ bool HybridMethod::is_time_for_newton() {
                                    [&](const Sweep &sweep) { return sweep.passes >= 0.5 * now.passes; });
     const double rate = std::log(half->gap / now.gap) / (now.passes - half->passes);
     const double left = std::log(now.gap / (tolerance_ * primal_)) / std::max(rate, 1e-6);
+    left_ = left;
     budget_ = patience * left;
     return left > long_enough;
+}
+
+/// Whether Newton-CG, by the decay of its gap, will be done before spdc_fast would.
+bool HybridMethod::may_go_on() {
+    const double aim = tolerance_ * primal_;
+    if (newton_gap_ <= aim) return true;
+    const double rate = std::log(history_.back().gap / newton_gap_) / newton_->passes();
+    const double rest = std::log(newton_gap_ / aim) / std::max(rate, 1e-6);
+    if (rest > left_) return false;
+    budget_ = newton_->passes() + rest; // then it will be asked again
+    return true;
 }
 
 void HybridMethod::start_newton() {
@@ -90,9 +107,15 @@ void HybridMethod::start_newton() {
     fast_->point(x, y);
     newton_ = make_newton_cg(problem_, x, context_);
     newton_->aim(tolerance_);
+    newton_gap_ = infinity;
 }
 
 void HybridMethod::give_up_newton() {
+    if (newton_gap_ < history_.back().gap) {
+        std::vector<double> x, y;
+        newton_->point(x, y);
+        fast_->start(x, y);
+    }
     spent_ += newton_->passes();
     newton_.reset();
     gave_up_ = true;
@@ -106,6 +129,7 @@ std::vector<Method::OmegaChange> HybridMethod::take_omega_changes() {
 
 void HybridMethod::certified(const Found &found) {
     primal_ = std::min(primal_, std::fabs(found.certificate.primal));
+    if (newton_) newton_gap_ = std::min(newton_gap_, found.certificate.gap);
     current().certified(found);
 }
 

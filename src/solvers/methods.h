@@ -27,6 +27,7 @@ double passes_on_text(const Problem &problem);
 /// How much alike rows so far apart are: the mean squared cosine of some. Text has 0.001 to 0.01; random rows one over their features; where a
 /// few columns outweigh the others it is near 1.
 double likeness(const Problem &problem, std::int64_t distance);
+constexpr double likeness_of_text = 0.02; // or less
 /// sdca for plain l2 penalties and permuted rows: a kernel of spdc_fast.
 std::unique_ptr<Method> make_fast_sdca(const Problem &problem, const Sdca &options, const SolveContext &context);
 

@@ -42,7 +42,8 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 /// What a visit needs of a row beside its entries, in half a cache line.
 struct alignas(32) RowState {
     std::int64_t begin; // of its entries; they end where the next row's begin
-    double b, y, norm2; // norm2: of sqrt(omega) a, see spdc.cpp
+    double y, norm2;    // norm2: of sqrt(omega) a, see spdc.cpp
+    double b;           // where the loss keeps a logit: that, and b = 1 or -1 is the sign of norm2
 };
 
 /// Memory likes blocks of rows that follow one another, visited in random order: two thirds of the time of single rows on rcv1 and
@@ -162,7 +163,7 @@ template <class Values, class Index> VisitingOrder RandomRows<Values, Index>::or
     const std::size_t most = std::max<std::size_t>(1, count / 1024); // or the order of the blocks is hardly random
     if (bytes < 1 << 20 || most == 1) return {1, 1};
     const double alike = likeness(problem, is_copy() ? problem.rows() / 2 : 1);
-    if (alike < 0.02) return {std::min<std::size_t>(16, most), 1};
+    if (alike < likeness_of_text) return {std::min<std::size_t>(16, most), 1};
     return {std::min<std::size_t>(bytes < 1 << 22 ? 4 : 8, most), 4};
 }
 
@@ -190,6 +191,7 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     void watch(std::size_t i, double s, double y, double b, double delta) noexcept;
     void rebase() noexcept;
     std::size_t live() const noexcept { return shrinks_ ? active_.size() : rows_.count; }
+    static double target(const RowState &row) noexcept { return keeps_logit<L> ? std::copysign(1, row.norm2) : row.b; }
     double omega_row(std::size_t i) const noexcept { return omega_row_.empty() ? 1.0 : omega_row_[i]; }
     double quadratic_gap() const noexcept;
 
@@ -201,8 +203,7 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     bool free_intercept_ = false;
     Random random_;
     RandomRows<Values, Index> rows_;
-    std::vector<double> omega_row_; // where the rows are weighted
-    DualState<L> dual_;
+    std::vector<double> omega_row_;             // where the rows are weighted
     bool is_sdca_ = false;                      // for the whole run: then x = -u/lambda, and one vector is enough
     std::vector<ZU, HugePageAllocator<ZU>> zu_; // otherwise
     std::vector<double, HugePageAllocator<double>> x_;
@@ -228,7 +229,7 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
                                          bool shrinking, bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
-      rows_(problem, context, random_), dual_(at(n_)), dropped_(shrinks_ ? at(n_) : 0) {
+      rows_(problem, context, random_), dropped_(shrinks_ ? at(n_) : 0) {
     std::vector<double> norm2 = problem.squared_row_norms(context.threads);
     free_intercept_ = problem.intercept() == Intercept::free;
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
@@ -247,6 +248,9 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     }
     // All duals start at 0, where u and the x that it implies are 0, too; rows without entries never move.
     for (RowState &row : rows_.state) row.y = row.norm2 == 0 ? loss_.derivative(0, row.b) : 0;
+    if constexpr (keeps_logit<L>) {
+        for (RowState &row : rows_.state) row.norm2 = std::copysign(row.norm2, row.b), row.b = first_logit;
+    }
     const double n = static_cast<double>(n_);
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, n);
     const double largest = R_ / std::sqrt(lambda_ * n * gamma_);
@@ -260,7 +264,7 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     start_sweep();
 }
 
-/// With x of its own unless the method is SDCA, whose x is -u/lambda.
+/// With x of its own unless the method is SDCA, whose x is -u/lambda. Also on the way: hybrid comes back with a better point.
 template <class L, class Values, class Index>
 void FastMethod<L, Values, Index>::start(std::span<const double> x, std::span<const double> y) {
     std::vector<double> u(x.size());
@@ -269,9 +273,16 @@ void FastMethod<L, Values, Index>::start(std::span<const double> x, std::span<co
         RowState &row = rows_.state[p];
         if (row.norm2 == 0) continue;
         row.y = y[rows_.row_at(p)];
-        dual_.set(p, row.y, row.b);
+        if constexpr (keeps_logit<L>) {
+            const double probability = std::clamp(-target(row) * row.y, 1e-300, 1 - 1e-16);
+            row.b = std::log(probability) - std::log1p(-probability);
+        }
     }
+    alpha_ = 1, beta_ = 0;
     for (std::size_t j = 0; j < at(d_); ++j) is_sdca_ ? void(x_[j] = -u[j] / lambda_) : void(zu_[j] = ZU{x[j], u[j]});
+    activate_all();
+    set_steps();
+    start_sweep();
     if (column_ == 0) return;
     x0_ = x.back() / column_;
     u0_ = u.back() * column_;
@@ -349,9 +360,7 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
     for (std::size_t k = from; k < to; ++k) {
         if (k + 24 < visiting_.size()) { // the row's numbers, then its entries
-            const std::size_t later = at(visiting_[k + 24]);
-            __builtin_prefetch(&rows_.state[later], 1);
-            dual_.prefetch(later);
+            __builtin_prefetch(&rows_.state[at(visiting_[k + 24])], 1);
             rows_.prefetch(at(visiting_[k + 12]));
         }
         const auto i = at(visiting_[k]);
@@ -366,9 +375,9 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
             const ZU product = dot(columns, values, count, zu);
             s += alpha * product[0] + beta * product[1];
         }
-        const double b = row.b, y = row.y, norm2 = row.norm2;
+        const double b = target(row), y = row.y, norm2 = keeps_logit<L> ? std::fabs(row.norm2) : row.norm2;
         if (norm2 == 0) continue; // its dual is where it belongs from the start
-        const double next = dual_.step(loss_, i, s, y, sigma_scale_ / norm2, b);
+        const double next = dual_step(loss_, s, y, sigma_scale_ / norm2, b, row.b);
         const double delta = next - y;
         if ((k & (sample_ - 1)) == 0)
             young += static_cast<double>(sample_) * omega_row(i) * (loss_.value(s, b) + loss_.conjugate(y, b) - y * s);

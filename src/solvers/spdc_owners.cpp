@@ -151,7 +151,7 @@ template <class L> class OwnersMethod final : public Method {
     std::vector<std::int32_t> order_; // place -> row of the problem
     std::optional<OwnerRows> rows_;
     std::vector<double> b_, importance_, norm2_, lone_norm2_, y_;
-    DualState<L> dual_;
+    std::vector<double> logits_;                          // where the loss keeps them
     std::vector<ZU, UnfilledHugePageAllocator<ZU>> zu_;   // owner by owner
     std::vector<ZU, UnfilledHugePageAllocator<ZU>> lone_; // of the rows by place
     Steps steps_;
@@ -187,8 +187,9 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
     : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
       n_(problem.rows()), lambda_(problem.strong_convexity()), random_(context.seed),
       crew_(context.team, Crew(context, team_size(options.owners, context.threads))), team_(crew_),
-      joins_(V_ % (2 * team_.size()) == 0), barrier_(team_.size()), dual_(at(problem.rows())), parts_(at(2 * V_)),
-      shares_(at(V_)), scratch_(at(team_.size())) {
+      joins_(V_ % (2 * team_.size()) == 0), barrier_(team_.size()),
+      logits_(keeps_logit<L> ? at(problem.rows()) : 0, first_logit), parts_(at(2 * V_)), shares_(at(V_)),
+      scratch_(at(team_.size())) {
     free_intercept_ = problem.intercept() == Intercept::free;
     gather_rows();
     R_ = median_norm(norm2_);
@@ -511,8 +512,8 @@ template <class L> void OwnersMethod<L>::recursion(Walk &walk, Batch &batch) noe
         const double s = batch.s[j] + steps_.power[j] * static_cast<double>(c[r]) +
                          steps_.g[j] * static_cast<double>(e[r]) + column_ * walk.x0;
         const double y = y_[i], norm2 = norm2_[i];
-        batch.logit[j] = dual_.logit(i);
-        const double next = dual_.step_from(batch.logit[j], loss_, s, y, steps_.sigma_scale / norm2, b_[i]);
+        if constexpr (keeps_logit<L>) batch.logit[j] = logits_[i];
+        const double next = dual_step(loss_, s, y, steps_.sigma_scale / norm2, b_[i], batch.logit[j]);
         const double delta = next - y, move = importance_[i] * delta, mu = move * inverse_n;
         batch.s[j] = s;
         batch.next[j] = next;
@@ -555,7 +556,7 @@ template <class L> void OwnersMethod<L>::commit(int thread, Batch &batch) noexce
     for (int j = 0; j < batch.count; ++j) {
         if (!is_mine(batch.place[j])) continue;
         y_[at(batch.place[j])] = batch.next[j];
-        dual_.keep_logit(at(batch.place[j]), batch.logit[j]);
+        if constexpr (keeps_logit<L>) logits_[at(batch.place[j])] = batch.logit[j];
     }
     for (int k = 0; k < batch.changed; ++k) {
         if (is_mine(batch.changed_place[k])) lone_[at(batch.changed_place[k])] += batch.moves[k];
