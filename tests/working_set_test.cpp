@@ -10,6 +10,7 @@
 #include "support/oracles.h"
 #include "support/problems.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -152,6 +153,25 @@ TEST(WorkingSet, LeavesOutFeaturesThatNoDualCouldMove) {
         }
         EXPECT_GT(still, 5);
         expect_certified(problem, 1e-8);
+    }
+}
+
+TEST(WorkingSet, LeavesOutAllFeaturesWhereNoneCouldMove) {
+    for (const std::string &name : loss_names()) {
+        const AnyLoss loss = make_loss(name);
+        if (loss.task() == Task::counts) continue; // their duals have no bound
+        for (const Intercept intercept : {Intercept::none, Intercept::free, Intercept::penalized}) {
+            const Tiny tiny{loss.task(), 60, 4, 0.9, 2, false, 3};
+            const Dataset data = as_dataset(tiny_data(tiny), Storage::csr_double);
+            ProblemOptions options;
+            options.intercept = intercept;
+            for (const double l1 : {1.0, 3.0, 100.0}) {
+                const Problem problem(data, loss, ElasticNet{l1, 0}, options);
+                const Result result = solve_to(problem, WorkingSet{}, 1e-8);
+                EXPECT_TRUE(result.converged()) << loss.name() << ", " << to_string(intercept);
+                if (l1 >= l1_max(problem)) EXPECT_THAT(result.weights, ::testing::Each(0.0)) << loss.name();
+            }
+        }
     }
 }
 

@@ -309,7 +309,7 @@ template <class Value> void SetBarrier<Value>::take_step(double length) {
 template <class Value> void SetBarrier<Value>::round() {
     constexpr double much = 0.01;
     best_x_.assign(x_.data(), x_.data() + x_.size());
-    const double usual_x = x_.cwiseAbs().maxCoeff();
+    const double usual_x = x_.size() > 0 ? x_.cwiseAbs().maxCoeff() : 0;
     for (std::size_t j = 0; j < set_.size(); ++j) {
         const std::size_t k = row_pieces_ + j;
         const double room = std::min(p_[k], q_[k]);
