@@ -100,11 +100,12 @@ NewtonCgMethod::NewtonCgMethod(const Problem &problem, const SolveContext &conte
     const std::size_t d = at(problem.dimension()), rows = at(problem.rows()), padded = (rows + 3) / 4 * 4;
     l2_.resize(d);
     for (std::size_t j = 0; j < d; ++j) l2_[j] = problem.regularizer(static_cast<std::int64_t>(j)).strong_convexity();
-    for (auto *array : {&x_, &s_, &r_, &inverse_}) array->resize(d);
-    for (auto *array : {&b_, &omega_, &z_, &w_, &h_, &move_, &t_, &y_, &secant_}) {
-        array->resize(padded, 0.0);
-        interruption_point(problem.rows());
-    }
+    const auto clear = [](std::vector<double> &array, std::size_t size) { // new pages take long
+        interruption_point(static_cast<std::int64_t>(size));
+        array.resize(size, 0.0);
+    };
+    for (auto *array : {&x_, &s_, &r_, &inverse_}) clear(*array, d);
+    for (auto *array : {&b_, &omega_, &z_, &w_, &h_, &move_, &t_, &y_, &secant_}) clear(*array, padded);
     std::copy(problem.targets().begin(), problem.targets().end(), b_.begin());
     for (std::size_t i = 0; i < rows; ++i) omega_[i] = problem.importance(static_cast<std::int64_t>(i));
     if (loss_.is_quadratic()) skip_ = 0; // one system is all there is: solve the right one
