@@ -227,12 +227,14 @@ void GramDescent<Value>::start(std::span<const std::int32_t> set, const std::vec
 }
 
 template <class Value>
-void GramDescent<Value>::join(std::span<const std::int32_t> features, const std::vector<double> &u) {
+void GramDescent<Value>::join(std::span<const std::int32_t> features, const std::vector<double> &x,
+                              const std::vector<double> &u) {
     x_.resize(list_.size(), 0.0);
     start_.resize(list_.size(), 0.0);
     q_.resize(list_.size(), 0.0);
     for (const std::int32_t j : features) {
         const auto k = at(place_[at(j)]);
+        x_[k] = start_[k] = x[at(j)];
         q_[k] = u[at(j)];
         moves_[k] = 1;
     }

@@ -30,7 +30,7 @@ template <class Value> class GramDescent : private GramSweeps {
     /// Brings x and dz = dz + A (change of x) up to date.
     void finish(std::vector<double> &x, std::vector<double> &dz);
     /// Takes up features that came in after start(): at 0, with derivatives u.
-    void join(std::span<const std::int32_t> features, const std::vector<double> &u);
+    void join(std::span<const std::int32_t> features, const std::vector<double> &x, const std::vector<double> &u);
     /// Matrix entries, or as many entries of G as would take that time.
     std::int64_t touched() const noexcept { return touched_; }
 

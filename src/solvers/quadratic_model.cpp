@@ -57,6 +57,7 @@ SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, s
         collect(set, [&](std::int32_t j) { return x[at(j)] != 0; });
         sweep_active(x, target, end);
         reached_ = sweep(set, x).within(target);
+        collect(set, [&](std::int32_t j) { return x[at(j)] != 0; }); // the sweep may have moved others
         // what sweeps have cost since the curvatures changed is what a Gram matrix may cost
         if (reached_ || !is_cheaper_by_gram(active_.size(), active_entries_)) continue;
         if (!gram_.include(active_, h_, touched() - start_)) continue;
@@ -107,7 +108,7 @@ SweepResult QuadraticModel<Value>::minimize_with_gram(std::span<const std::int32
         reached_ = newcomers_.empty();
         active_entries_ += entries;
         if (reached_ || !gram_.include(newcomers_, h_, 2 * sweeps_for_gram_ * active_entries_)) return first;
-        gram_.join(newcomers_, u);
+        gram_.join(newcomers_, x, u);
         gram_.minimize(target, 0);
     }
 }
