@@ -323,7 +323,8 @@ class Run {
         const nb::gil_scoped_acquire lock;
         try {
             if (PyErr_CheckSignals() != 0) throw nb::python_error();
-            if (question.point && !interrupt_) return !callback_(question.object(features_, elapsed_)).is(nb::bool_(false));
+            if (question.point && !interrupt_)
+                return !callback_(question.object(features_, elapsed_)).is(nb::bool_(false));
         } catch (nb::python_error &error) {
             if (exception_.is_none()) exception_ = nb::borrow(error.value());
             interrupt_ = true;
