@@ -105,6 +105,24 @@ TEST(SpdcFast, EqualsTheEagerTwinIterateForIterate) {
     }
 }
 
+TEST(SpdcFast, StartsFromAnotherPointOnTheWay) {
+    const TinyData data = tiny_data(full_rows(Task::classification));
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(SquaredHinge{})}) {
+        const Problem problem(as_dataset(data), loss, L2{1e-2});
+        const auto method = make_method(problem, SpdcFast{}, SolveContext{});
+        method->advance(3); // x = alpha z + beta u by now
+        std::vector<double> x(data.rows[0].size(), 0.25), y, found_x, found_y;
+        for (const double b : problem.targets()) y.push_back(-0.3 * b);
+        method->start(x, y);
+        method->point(found_x, found_y);
+        EXPECT_EQ(found_x, x);
+        EXPECT_EQ(found_y, y);
+        method->advance(400);
+        method->point(x, y);
+        EXPECT_LT(problem.primal(x) - problem.dual(y), 1e-9 * problem.primal(x)) << loss.name();
+    }
+}
+
 TEST(SpdcFast, LogisticStepsLeaveATwentiethOfTheResidual) {
     spdc::Random random(3);
     for (int k = 0; k < 20000; ++k) {
