@@ -22,6 +22,8 @@ std::size_t bucket_of(std::uint32_t count) noexcept {
     return buckets - 1 - (at(octave) * 8 + eighth);
 }
 
+constexpr std::int64_t line = 64 / sizeof(ZU); // of the cache, in slots
+
 constexpr std::int64_t most_hot = 256; // features of an owner: their columns should stay in the cache
 
 constexpr std::int64_t chunks = 64; // of the features, for shared work with one result
@@ -102,24 +104,29 @@ void OwnerRows::deal(std::span<const std::uint32_t> counts, std::int64_t rows, T
     std::int64_t rank = 0;
     for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
         if (bucket == bucket_of(1)) break; // the others have no owner
-        if (bucket <= bucket_of(static_cast<std::uint32_t>(rows / 16))) hot_ = std::min(most_hot, rank / owners_);
+        if (bucket <= bucket_of(static_cast<std::uint32_t>(rows / 16))) {
+            hot_ = std::min(most_hot, rank / owners_ / line * line);
+        }
         for (auto &top : tops) rank += std::exchange(top[bucket], rank);
     }
-    width_ = (rank + owners_ - 1) / owners_;
+    const std::int64_t lines = (rank - hot_ * owners_ + line - 1) / line;
+    width_ = hot_ + (lines + owners_ - 1) / owners_ * line;
     make_numbers(team, slots_, at(d));
     team.for_each(chunks, [&](std::int64_t chunk) {
         for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
-            if (counts[at(j)] <= 1) {
-                slots_[at(j)] = ~std::uint32_t{0};
-                continue;
-            }
-            const std::int64_t place = tops[at(chunk)][bucket_of(counts[at(j)])]++;
-            const std::int64_t round = place / owners_, turn = place % owners_;
-            const std::int64_t owner =
-                round % 2 == 0 ? turn : owners_ - 1 - turn; // to and fro evens out the falling counts
-            slots_[at(j)] = static_cast<std::uint32_t>(round << bits_ | owner);
+            const bool is_lone = counts[at(j)] <= 1;
+            slots_[at(j)] = is_lone ? ~std::uint32_t{0} : slot_at(tops[at(chunk)][bucket_of(counts[at(j)])]++);
         }
     });
+}
+
+/// Hot features are dealt one by one, others by lines of the cache: neighbours often come from the same rows.
+std::uint32_t OwnerRows::slot_at(std::int64_t place) const noexcept {
+    const std::int64_t rest = place - hot_ * owners_, deal = rest < 0 ? place : rest / line;
+    const std::int64_t round = deal / owners_, turn = deal % owners_;
+    const std::int64_t owner = round % 2 == 0 ? turn : owners_ - 1 - turn; // to and fro evens out the falling counts
+    const std::int64_t slot = rest < 0 ? round : hot_ + round * line + rest % line;
+    return static_cast<std::uint32_t>(slot << bits_ | owner);
 }
 
 template <class Matrix>

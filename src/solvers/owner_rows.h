@@ -120,6 +120,7 @@ class OwnerRows {
     }
     template <class Matrix> void number_features(const Matrix &matrix, Team &team);
     void deal(std::span<const std::uint32_t> counts, std::int64_t rows, Team &team);
+    std::uint32_t slot_at(std::int64_t place) const noexcept;
     static void add_hot(Scratch &scratch) noexcept;
     template <class Matrix> void measure_rows(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
     template <class Value, class Matrix>

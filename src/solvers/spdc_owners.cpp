@@ -50,12 +50,15 @@ constexpr double most_entries = 3e7;     // visited between two looks at the clo
 /// Step sizes of a sweep and what they make of the j-th row of a batch.
 struct Steps : FastSteps {
     double power[m + 1], g[m + 1]; // rho^j, g_j
+    /// alpha mz_j + beta mu_j of a move by 1: what it adds to x, extrapolated, and carried back to the start of the batch.
+    double ahead[m];
 
-    void tabulate() {
+    void tabulate(double n) {
         power[0] = 1, g[0] = 0;
         for (int j = 0; j < m; ++j) {
             power[j + 1] = rho * power[j];
             g[j + 1] = rho * (g[j] + 1);
+            ahead[j] = -tau * (rho * extrapolate - g[j + 1] / n) / power[j + 1];
         }
     }
 };
@@ -268,7 +271,7 @@ template <class L> void OwnersMethod<L>::start_duals() {
 template <class L> void OwnersMethod<L>::set_steps() {
     static_cast<FastSteps &>(steps_) = fast_steps(rule_->omega(), rule_->product(loss_.gamma()), gamma_, R_, lambda_,
                                                   static_cast<double>(n_), std::max(1.0, static_cast<double>(live_)));
-    steps_.tabulate();
+    steps_.tabulate(static_cast<double>(n_));
 }
 
 /// Rows without entries have their dual where it belongs and are never visited.
@@ -524,9 +527,7 @@ template <class L> void OwnersMethod<L>::recursion(Walk &walk, Batch &batch) noe
         }
         if (delta == 0) continue;
         walk.moved += delta * delta * norm2;
-        // alpha mz + beta mu: what the extrapolated move adds to x, carried back to the start of the batch
-        const double first =
-            -move * steps_.tau * (steps_.rho * steps_.extrapolate - steps_.g[j + 1] * inverse_n) / steps_.power[j + 1];
+        const double first = move * steps_.ahead[j];
         batch.changed_place[batch.changed] = batch.place[j];
         batch.moves[batch.changed++] = ZU{(first - walk.beta * mu) * inverse_alpha, mu};
         add_products(batches_->products(batch.id, r), static_cast<float>(first), static_cast<float>(-steps_.tau * mu),
