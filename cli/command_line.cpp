@@ -2,6 +2,9 @@
 
 #include "spdc/error.h"
 
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -75,20 +78,22 @@ std::int64_t parse_integer(const std::string &name, const std::string &text, std
 }
 
 CommandLine::CommandLine(const std::string &name, const std::string &description, const std::string &examples)
-    : app_(wrapped(description, page_width) + "\n", name) {
-    app_.get_formatter()->column_width(help_column);
-    app_.get_formatter()->label("Positionals", "Arguments");
-    app_.get_formatter()->label("REQUIRED", "");
-    app_.allow_extras(); // refused in parse(), with the near miss
-    if (!examples.empty()) app_.footer("\nExamples:\n" + examples);
+    : app_(std::make_unique<CLI::App>(wrapped(description, page_width) + "\n", name)) {
+    app_->get_formatter()->column_width(help_column);
+    app_->get_formatter()->label("Positionals", "Arguments");
+    app_->get_formatter()->label("REQUIRED", "");
+    app_->allow_extras(); // refused in parse(), with the near miss
+    if (!examples.empty()) app_->footer("\nExamples:\n" + examples);
 }
 
+CommandLine::~CommandLine() = default;
+
 void CommandLine::positional(const std::string &name, std::string &value, const std::string &help, bool required) {
-    app_.add_option(name, value, wrapped(help, page_width - help_column))->required(required)->type_name("");
+    app_->add_option(name, value, wrapped(help, page_width - help_column))->required(required)->type_name("");
 }
 
 void CommandLine::option(const std::string &flags, const std::string &type, const std::string &help, Setter set) {
-    app_.add_option_function<std::string>(flags, std::move(set), wrapped(help, page_width - help_column))
+    app_->add_option_function<std::string>(flags, std::move(set), wrapped(help, page_width - help_column))
         ->type_name(type)
         ->group(group_);
 }
@@ -100,19 +105,19 @@ void CommandLine::option(const std::string &flags, const std::string &type, cons
 
 void CommandLine::repeatable(const std::string &flags, const std::string &type, const std::string &help,
                              std::vector<std::string> &values) {
-    app_.add_option(flags, values, wrapped(help, page_width - help_column))
+    app_->add_option(flags, values, wrapped(help, page_width - help_column))
         ->type_name(type)
         ->group(group_)
         ->allow_extra_args(false); // one value each time: the next word may be the data
 }
 
 void CommandLine::flag(const std::string &flags, const std::string &help, bool &value) {
-    app_.add_flag(flags, value, wrapped(help, page_width - help_column))->group(group_);
+    app_->add_flag(flags, value, wrapped(help, page_width - help_column))->group(group_);
 }
 
 std::vector<std::string> CommandLine::known_options() const {
     std::vector<std::string> names;
-    for (const CLI::Option *option : app_.get_options()) {
+    for (const CLI::Option *option : app_->get_options()) {
         for (const std::string &name : option->get_lnames()) names.push_back("--" + name);
     }
     std::sort(names.begin(), names.end());
@@ -121,27 +126,27 @@ std::vector<std::string> CommandLine::known_options() const {
 
 // CLI11's page without its double empty lines.
 std::string CommandLine::help() const {
-    std::string page = app_.help();
+    std::string page = app_->help();
     for (std::size_t at = page.find("\n\n\n"); at != page.npos; at = page.find("\n\n\n", at)) page.erase(at, 1);
     return page;
 }
 
 void CommandLine::parse(std::vector<std::string> arguments) {
-    app_.set_help_flag("-h,--help", "print this page")->group(group_); // last, so that the page ends with it
-    std::reverse(arguments.begin(), arguments.end());                  // as CLI11 takes them
+    app_->set_help_flag("-h,--help", "print this page")->group(group_); // last, so that the page ends with it
+    std::reverse(arguments.begin(), arguments.end());                   // as CLI11 takes them
     try {
-        app_.parse(std::move(arguments));
+        app_->parse(std::move(arguments));
     } catch (const CLI::CallForHelp &) {
         throw HelpPage{help()};
     } catch (const CLI::ParseError &error) {
-        fail(ErrorKind::invalid_argument, fmt::format("{}; see {} --help", error.what(), app_.get_name()));
+        fail(ErrorKind::invalid_argument, fmt::format("{}; see {} --help", error.what(), app_->get_name()));
     }
-    const std::vector<std::string> extras = app_.remaining();
+    const std::vector<std::string> extras = app_->remaining();
     if (extras.empty()) return;
     const auto first = std::find_if(extras.begin(), extras.end(), [](const auto &text) { return text[0] == '-'; });
     if (first == extras.end()) {
         fail(ErrorKind::invalid_argument,
-             fmt::format("unexpected argument '{}'; see {} --help", extras.front(), app_.get_name()));
+             fmt::format("unexpected argument '{}'; see {} --help", extras.front(), app_->get_name()));
     }
     fail_unknown("option", first->substr(0, first->find('=')), known_options());
 }

@@ -1,14 +1,15 @@
 // The command line of one command: CLI11 with the help, the messages and the near misses of this program.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
-
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App; // its headers take seconds to compile: command_line.cpp alone does
+}
 
 namespace spdc::cli {
 
@@ -26,6 +27,7 @@ class CommandLine {
   public:
     /// `name` as in "spdc train".
     CommandLine(const std::string &name, const std::string &description, const std::string &examples);
+    ~CommandLine();
 
     using Setter = std::function<void(const std::string &)>;
 
@@ -46,7 +48,7 @@ class CommandLine {
     std::vector<std::string> known_options() const;
     std::string help() const;
 
-    CLI::App app_;
+    std::unique_ptr<CLI::App> app_;
     std::string group_;
 };
 
