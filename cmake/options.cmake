@@ -8,7 +8,7 @@ set(SPDC_BUILD_TESTS AUTO CACHE STRING "Build the tests (needs GoogleTest): AUTO
 set(SPDC_TEST_FLAGS "" CACHE STRING "Compiler flags for the tests alone, after all others: -O1 compiles them in two thirds of the time")
 set(SPDC_TEST_SHARDS "" CACHE STRING "Run the quick tests in so many processes, not in one each: a sanitizer takes a while to start")
 set(SPDC_TEST_FILTER "*" CACHE STRING "With SPDC_TEST_SHARDS: which tests, as --gtest_filter takes them")
-option(SPDC_PRECOMPILE "Precompile the headers that most files include: faster, but a missing #include goes unnoticed" OFF)
+set(SPDC_PRECOMPILE OFF CACHE STRING "Precompile the headers that most files include, of the tests alone or of all: OFF, TESTS or ALL; faster, but a missing #include goes unnoticed")
 option(SPDC_BUILD_LONG_TESTS "Build the tests with the label long, too" ON)
 set(SPDC_BUILD_BENCH AUTO CACHE STRING "Build the kernel timings (needs Google Benchmark): AUTO, ON or OFF")
 set(SPDC_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize= takes them: address,undefined or thread")
