@@ -92,7 +92,15 @@ TEST(RowProducts, AreThoseOfPlainLoopsForAnyNumberOfThreads) {
             for (double &v : p) v = random.normal();
             for (double &v : w) v = random.normal();
             for (double &v : h) v = random.uniform() < 0.5 ? random.uniform() : 0;
-            std::vector<double> first_q;
+            std::vector<double> along(n), expected_q(d, 0.0), expected_g(d, 0.0), expected_m(d, 0.0), first_q;
+            for (std::size_t i = 0; i < n; ++i) {
+                along[i] = static_cast<double>(dot(dense.a[i], p));
+                for (std::size_t j = 0; j < d; ++j) {
+                    expected_q[j] += h[i] * along[i] * dense.a[i][j] / static_cast<double>(n);
+                    expected_g[j] += w[i] * dense.a[i][j] / static_cast<double>(n);
+                    expected_m[j] += h[i] * dense.a[i][j] * dense.a[i][j] / static_cast<double>(n);
+                }
+            }
             for (const int threads : {1, 2, 3}) {
                 const RowProducts products(problem, threads);
                 EXPECT_EQ(products.threads(), std::min(threads, 2));
@@ -102,16 +110,9 @@ TEST(RowProducts, AreThoseOfPlainLoopsForAnyNumberOfThreads) {
                 products.curvature(h.data(), pq.data(), t.data());
                 products.predict(p.data(), h.data(), z.data());
                 products.gradient(w.data(), h.data(), g.data(), m.data());
-                std::vector<double> expected_q(d, 0.0), expected_g(d, 0.0), expected_m(d, 0.0);
                 for (std::size_t i = 0; i < n; ++i) {
-                    const auto along = static_cast<double>(dot(dense.a[i], p));
-                    EXPECT_NEAR(h[i] == 0 ? z[i] : t[i], along, 1e-12);
+                    EXPECT_NEAR(h[i] == 0 ? z[i] : t[i], along[i], 1e-12);
                     EXPECT_EQ(h[i] == 0 ? t[i] : z[i], -1); // rows of the other kind are left alone
-                    for (std::size_t j = 0; j < d; ++j) {
-                        expected_q[j] += h[i] * along * dense.a[i][j] / static_cast<double>(n);
-                        expected_g[j] += w[i] * dense.a[i][j] / static_cast<double>(n);
-                        expected_m[j] += h[i] * dense.a[i][j] * dense.a[i][j] / static_cast<double>(n);
-                    }
                 }
                 for (std::size_t j = 0; j < d; ++j) {
                     EXPECT_NEAR(pq[j].q, expected_q[j], 1e-12);

@@ -688,12 +688,13 @@ TEST(SolveStops, WhateverTheSolverIsAt) {
         as_dataset(tiny_data({Task::classification, 3000, 300, 0.9, 2, false, 1}), Storage::dense_float);
     ProblemOptions options;
     options.intercept = Intercept::penalized;
+    constexpr double allowed = 0.4; // a few hundredths on a quiet machine
     for (const std::string &solver : solver_names()) {
         const AnyRegularizer g =
             solver == "working_set" ? AnyRegularizer(ElasticNet{1e-3, 1e-4}) : AnyRegularizer(L2{1e-6});
         const Problem problem(data, Logistic{}, g, options);
-        double best = 1; // of three runs: a stretch that cannot be interrupted is long in all of them
-        for (int run = 0; run < 3; ++run) {
+        double best = 1; // of up to three runs: a stretch that cannot be interrupted is long in all of them
+        for (int run = 0; run < 3 && best > allowed; ++run) {
             SolveContext context;
             const double start = thread_seconds();
             double last = start, longest = 0;
@@ -706,7 +707,7 @@ TEST(SolveStops, WhateverTheSolverIsAt) {
             solve(problem, make_solver(solver), pass_limit_of(8), context);
             best = std::min(best, longest / (thread_seconds() - start));
         }
-        EXPECT_LE(best, 0.4) << solver; // a few hundredths on a quiet machine
+        EXPECT_LE(best, allowed) << solver;
     }
 }
 
