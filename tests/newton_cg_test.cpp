@@ -335,10 +335,11 @@ TEST(Hybrid, RefusesWhatItsPartsRefuse) {
 TEST(NewtonCg, SameBitsForAnyNumberOfThreads) {
     const Problem problem(sparse_data(140000, 150000, 5, Task::classification, 2, one), Logistic{}, L2{1e-3},
                           with(Intercept::free));
-    const Result one_thread = solve_by(problem, "newton_cg", 1e-4, 1000, 1);
+    const double tolerance = only_for_races ? 0.1 : 1e-4;
+    const Result one_thread = solve_by(problem, "newton_cg", tolerance, 1000, 1);
     ASSERT_TRUE(one_thread.converged());
     for (const int threads : {2, 3}) {
-        const Result more = solve_by(problem, "newton_cg", 1e-4, 1000, threads);
+        const Result more = solve_by(problem, "newton_cg", tolerance, 1000, threads);
         EXPECT_EQ(more.weights, one_thread.weights);
         EXPECT_EQ(more.dual, one_thread.dual);
         EXPECT_EQ(more.threads, threads);

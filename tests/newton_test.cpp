@@ -389,10 +389,11 @@ TEST(Newton, SameBitsForAnyNumberOfThreads) {
     for (const std::string name : {"logistic", "hinge", "smoothed_hinge"}) {
         // enough rows for a sample and for several parts
         const Problem problem = random_problem(make_loss(name), 1e-4, Intercept::free, true, 30000, 4, 0.5, 9);
-        const Result one = solve_by(problem, "newton", 1e-6, 1000, 1);
+        const double tolerance = only_for_races ? 0.1 : 1e-6;
+        const Result one = solve_by(problem, "newton", tolerance, 1000, 1);
         ASSERT_TRUE(one.converged()) << name;
         for (const int threads : {2, 3}) {
-            const Result more = solve_by(problem, "newton", 1e-6, 1000, threads);
+            const Result more = solve_by(problem, "newton", tolerance, 1000, threads);
             EXPECT_EQ(more.weights, one.weights) << name;
             EXPECT_EQ(more.dual, one.dual) << name;
             EXPECT_EQ(more.threads, threads);

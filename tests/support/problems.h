@@ -14,6 +14,14 @@
 
 namespace spdc::tests {
 
+/// Under the thread sanitizer all is ten times slower, and only races are looked for: the first steps of a run, on as many threads, show
+/// what the later ones would.
+#ifdef __SANITIZE_THREAD__
+inline constexpr bool only_for_races = true;
+#else
+inline constexpr bool only_for_races = false;
+#endif
+
 using Rows = std::vector<std::vector<double>>;
 
 /// Gives the same numbers with every standard library, which std::normal_distribution does not.
