@@ -62,18 +62,19 @@ Tiny full_rows(Task task) {
 }
 
 void expect_eager_twin(const TinyData &data, const AnyLoss &loss, double lambda, double omega, bool is_sdca,
-                       Blocks blocks = {}, int sweeps = 25) {
-    const Problem problem(as_dataset(data), loss, L2{lambda});
+                       Blocks blocks = {}, int sweeps = 25, Intercept intercept = Intercept::none) {
+    ProblemOptions options;
+    options.intercept = intercept;
+    const Problem problem(as_dataset(data), loss, L2{lambda}, options);
     SolveContext context;
     context.seed = 5;
     const auto method = is_sdca
                             ? make_method(problem, Sdca{.shrinking = false, .owners = {}}, context)
                             : make_method(problem, SpdcFast{.omega = omega, .shrinking = false, .owners = {}}, context);
-    const DenseProblem dense = dense_copy(problem);
-    const double n = static_cast<double>(dense.n());
+    const double n = static_cast<double>(problem.rows());
     const double tau =
         is_sdca ? 1 / (lambda * n) : omega * std::sqrt(loss.gamma() / (lambda * n)) / median_norm(problem);
-    EagerFast twin(dense, lambda, tau);
+    EagerFast twin = eager_fast(problem, lambda, tau, is_sdca);
     VisitingOrder order(problem.rows(), blocks, problem.nonzeros() >= 32 * problem.rows(), context.seed);
     for (int sweep = 0; sweep < sweeps; ++sweep) {
         for (const std::int64_t i : order.next_sweep()) twin.visit(at(i));
@@ -81,10 +82,11 @@ void expect_eager_twin(const TinyData &data, const AnyLoss &loss, double lambda,
     }
     std::vector<double> x, y;
     method->point(x, y);
+    const std::vector<double> expected = weights(twin, problem);
     double size = 0;
-    for (const double v : twin.x) size = std::max(size, std::fabs(v));
+    for (const double v : expected) size = std::max(size, std::fabs(v));
     for (std::size_t j = 0; j < x.size(); ++j) {
-        EXPECT_NEAR(x[j], twin.x[j], 1e-9 * size) << loss.name() << " lambda " << lambda << " omega " << omega;
+        EXPECT_NEAR(x[j], expected[j], 1e-9 * size) << loss.name() << " lambda " << lambda << " omega " << omega;
     }
     for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], twin.y[i], 1e-9) << loss.name();
 }
@@ -102,6 +104,40 @@ TEST(SpdcFast, EqualsTheEagerTwinIterateForIterate) {
                 expect_eager_twin(data, loss, lambda, 0, true);
             }
         }
+    }
+}
+
+TEST(SpdcFast, EqualsTheEagerTwinWithAnIntercept) {
+    for (const Intercept intercept : {Intercept::penalized, Intercept::free}) {
+        for (const double lambda : {1e-1, 1e-4}) {
+            const TinyData data = tiny_data(full_rows(Task::classification));
+            for (const double omega : {1.0, 3.0}) {
+                expect_eager_twin(data, SquaredHinge{}, lambda, omega, false, {}, 25, intercept);
+            }
+            expect_eager_twin(data, SquaredHinge{}, lambda, 0, true, {}, 25, intercept);
+        }
+    }
+}
+
+/// An intercept's column is in every row: in the units of the rows it would make them alike.
+TEST(SpdcFast, AnInterceptCostsFewPassesWhereRowsHaveFeaturesOfTheirOwn) {
+    TinyData data = tiny_data({.task = Task::classification, .rows = 2000, .columns = 1500, .density = 0.01});
+    for (auto &row : data.rows) {
+        double norm2 = 1e-12;
+        for (const double v : row) norm2 += v * v;
+        for (double &v : row) v /= std::sqrt(norm2);
+    }
+    const auto passes = [&](const AnyLoss &loss, Intercept intercept) {
+        ProblemOptions options;
+        options.intercept = intercept;
+        const Result result = solve(Problem(as_dataset(data), loss, L2{1e-5}, options), SpdcFast{}, {}, {});
+        EXPECT_TRUE(result.converged()) << loss.name();
+        return result.passes;
+    };
+    for (const AnyLoss &loss : {AnyLoss(SquaredHinge{}), AnyLoss(Logistic{}), AnyLoss(SmoothedHinge{})}) {
+        const double none = passes(loss, Intercept::none);
+        EXPECT_LE(passes(loss, Intercept::penalized), 1.2 * none + 1) << loss.name();
+        EXPECT_LE(passes(loss, Intercept::free), 1.2 * none + 1) << loss.name();
     }
 }
 

@@ -199,8 +199,8 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     const L loss_;
     const bool shrinks_;
     std::int64_t n_, d_;
-    double lambda_, gamma_ = 0, R_ = 1, column_ = 0;
-    bool free_intercept_ = false;
+    double lambda_, gamma_ = 0, R_ = 1;
+    double column_ = 0, lambda0_ = 0; // of the intercept, in units of its column
     Random random_;
     RandomRows<Values, Index> rows_;
     std::vector<double> omega_row_;             // where the rows are weighted
@@ -231,7 +231,6 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
       rows_(problem, context, random_), dropped_(shrinks_ ? at(n_) : 0) {
     std::vector<double> norm2 = problem.squared_row_norms(context.threads);
-    free_intercept_ = problem.intercept() == Intercept::free;
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
     for (std::size_t p = 0; p < rows_.count; ++p) {
         const std::size_t i = rows_.row_at(p);
@@ -242,8 +241,10 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     for (std::size_t p = 0; p < rows_.count; ++p) norm2[p] = rows_.state[p].norm2;
     R_ = median_norm(std::move(norm2));
     if (problem.has_intercept()) {
-        column_ = free_intercept_ ? R_ : 1;
-        if (free_intercept_) x0_ = best_constant(problem, context) / column_;
+        const bool is_free = problem.intercept() == Intercept::free;
+        column_ = is_sdca && !is_free ? 1 : intercept_column(R_); // SDCA knows no units
+        lambda0_ = is_free ? 0 : lambda_ * column_ * column_;
+        if (is_free) x0_ = best_constant(problem, context) / column_;
         for (std::size_t p = 0; p < rows_.count; ++p) rows_.state[p].norm2 += omega_row(p) * column_ * column_;
     }
     // All duals start at 0, where u and the x that it implies are 0, too; rows without entries never move.
@@ -357,6 +358,7 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
     ZU *const zu = zu_.data();
     double *const x = x_.data();
     const double inverse_n = 1 / static_cast<double>(n_), x_of_move = -inverse_n / lambda_;
+    const double rho0 = 1 / (1 + lambda0_ * tau_);
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
     for (std::size_t k = from; k < to; ++k) {
         if (k + 24 < visiting_.size()) { // the row's numbers, then its entries
@@ -392,7 +394,7 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
         const double move = omega_row(i) * delta, to_u = move * inverse_n;
         if (column_ != 0) {
             u0_ += to_u * column_;
-            x0_ = (x0_ - tau_ * (u0_ + (extrapolate_ - inverse_n) * move * column_)) * (free_intercept_ ? 1.0 : rho_);
+            x0_ = (x0_ - tau_ * (u0_ + (extrapolate_ - inverse_n) * move * column_)) * rho0;
         }
         if (delta == 0) continue;
         row.y = next;

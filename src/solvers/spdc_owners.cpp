@@ -144,8 +144,8 @@ template <class L> class OwnersMethod final : public Method {
     const bool shrinks_;
     const int V_;
     std::int64_t n_;
-    double lambda_, gamma_ = 0, R_ = 1, column_ = 0;
-    bool free_intercept_ = false;
+    double lambda_, gamma_ = 0, R_ = 1;
+    double column_ = 0, lambda0_ = 0; // of the intercept, in units of its column
     Random random_;
     const LentTeam crew_;
     Team &team_;
@@ -193,12 +193,13 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
       joins_(V_ % (2 * team_.size()) == 0), barrier_(team_.size()),
       logits_(keeps_logit<L> ? at(problem.rows()) : 0, first_logit), parts_(at(2 * V_)), shares_(at(V_)),
       scratch_(at(team_.size())) {
-    free_intercept_ = problem.intercept() == Intercept::free;
     gather_rows();
     R_ = median_norm(norm2_);
     if (problem.has_intercept()) {
-        column_ = free_intercept_ ? R_ : 1;
-        if (free_intercept_) walk_.x0 = best_constant(problem, context) / column_;
+        const bool is_free = problem.intercept() == Intercept::free;
+        column_ = options.is_sdca && !is_free ? 1 : intercept_column(R_); // SDCA knows no units
+        lambda0_ = is_free ? 0 : lambda_ * column_ * column_;
+        if (is_free) walk_.x0 = best_constant(problem, context) / column_;
         for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += importance_[p] * column_ * column_;
     }
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
@@ -508,6 +509,7 @@ void OwnersMethod<L>::add_up(int thread, const Walk &walk, const Parts *parts, B
 template <class L> void OwnersMethod<L>::recursion(Walk &walk, Batch &batch) noexcept {
     alignas(64) float c[m] = {}, e[m] = {};
     const double inverse_n = 1 / static_cast<double>(n_), inverse_alpha = 1 / walk.alpha;
+    const double rho0 = 1 / (1 + lambda0_ * steps_.tau);
     batch.changed = 0;
     for (int j = 0; j < batch.count; ++j) {
         const std::size_t i = at(batch.place[j]);
@@ -522,8 +524,7 @@ template <class L> void OwnersMethod<L>::recursion(Walk &walk, Batch &batch) noe
         batch.next[j] = next;
         if (column_ != 0) {
             walk.u0 += mu * column_;
-            walk.x0 = (walk.x0 - steps_.tau * (walk.u0 + (steps_.extrapolate - inverse_n) * move * column_)) *
-                      (free_intercept_ ? 1.0 : steps_.rho);
+            walk.x0 = (walk.x0 - steps_.tau * (walk.u0 + (steps_.extrapolate - inverse_n) * move * column_)) * rho0;
         }
         if (delta == 0) continue;
         walk.moved += delta * delta * norm2;

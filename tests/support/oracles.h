@@ -1,6 +1,7 @@
 // Slow and obvious twins of the fast paths: plain loops over a dense copy of the data, written from the paper.
 #pragma once
 
+#include "free_coordinates.h"
 #include "spdc/problem.h"
 #include "support/problems.h"
 
@@ -397,6 +398,23 @@ inline double median_norm(const Problem &problem) {
     for (std::size_t i = 0; i < norms.size(); ++i) norms[i] *= problem.importance(static_cast<std::int64_t>(i));
     std::nth_element(norms.begin(), norms.begin() + static_cast<std::ptrdiff_t>(norms.size() / 2), norms.end());
     return std::sqrt(norms[norms.size() / 2]);
+}
+
+/// The method on a dense copy whose intercept has the column that spdc_fast gives it, R/4; SDCA's is 1 where it is penalised.
+inline EagerFast eager_fast(const Problem &problem, double lambda, double tau, bool is_sdca) {
+    const bool is_free = problem.intercept() == Intercept::free;
+    const double column = is_sdca && !is_free ? 1 : median_norm(problem) / 4;
+    EagerFast twin(dense_copy(problem, column), lambda, tau);
+    if (problem.has_intercept()) twin.lambda.back() = is_free ? 0 : lambda * column * column;
+    if (is_free) twin.x.back() = best_constant(problem) / column;
+    return twin;
+}
+
+/// The weights of such a twin: the last is the intercept.
+inline std::vector<double> weights(const EagerFast &twin, const Problem &problem) {
+    std::vector<double> x = twin.x;
+    if (problem.has_intercept()) x.back() *= twin.p.a[0].back();
+    return x;
 }
 
 } // namespace spdc::tests
