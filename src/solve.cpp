@@ -4,6 +4,7 @@
 #include "presolve.h"
 #include "solvers/methods.h"
 #include "spdc/solvers.h"
+#include "turns.h"
 
 #include <fmt/format.h>
 
@@ -192,14 +193,13 @@ Presolved presolve(const Problem &problem, Presolve when, Team &team, const Solv
     }
 }
 
-/// The candidates one after the other, until one of them gets there or something else ends the run.
+/// Until one of the candidates gets there or something else ends the run.
 void run_candidates(const Presolved &presolved, const Problem &single, std::int64_t k,
                     std::span<const Choice> candidates, const SolveContext &context, Driver &driver,
                     const Certifier &certifier, OutputRun &run) {
     std::vector<std::unique_ptr<Method>> methods(candidates.size());
-    std::vector<double> remaining(candidates.size(), infinity); // of those left
-    for (bool is_final = false; run.outcome.reason == StopReason::not_run;) {
-        const std::string name = name_of(candidates[run.last].solver);
+    for (Turns turns(candidates); run.outcome.reason == StopReason::not_run;) {
+        run.last = turns.now();
         std::unique_ptr<Method> &method = methods[run.last];
         if (!method) {
             Crew(context).check();
@@ -207,24 +207,15 @@ void run_candidates(const Presolved &presolved, const Problem &single, std::int6
                 return make_any_method(reduced, candidates[run.last].solver, context);
             });
         }
-        // the last one may give way to the one that was nearest when it was left
-        const auto nearest = std::min_element(remaining.begin(), remaining.end());
-        const bool is_last = run.last + 1 == candidates.size();
-        std::optional<double> successor = is_last ? *nearest : candidates[run.last + 1].cost;
-        if (is_final || (is_last && *nearest == infinity)) successor.reset();
-        // the dearer the next one, the longer this one may try: at worst it takes half as long again as going there at once
-        const double patience = std::max(candidates[run.last].patience, is_last ? 0.0 : 0.5 * successor.value_or(0));
-        run.outcome = driver.run(*method, name, successor, patience);
+        run.outcome = driver.run(*method, name_of(candidates[run.last].solver), turns.successor(), turns.patience());
         run.threads = std::max(run.threads, method->threads());
         if (run.outcome.reason != StopReason::not_run) break;
         run.changes +=
             fmt::format("; it made too little progress, so after {:.4g} passes, at a relative gap of {:.1e}, ",
                         run.outcome.passes, certifier.certificate().relative_gap);
-        remaining[run.last] = run.outcome.remaining;
-        is_final = is_last;
-        run.last = is_last ? static_cast<std::size_t>(nearest - remaining.begin()) : run.last + 1;
-        run.changes +=
-            is_last ? "auto went back to " + name_of(candidates[run.last].solver) : candidates[run.last].reason;
+        const bool went_back = turns.pass_on(run.outcome.remaining);
+        const Choice &next = candidates[turns.now()];
+        run.changes += went_back ? "auto went back to " + name_of(next.solver) : next.reason;
     }
     for (const auto &method : methods) run.coordinates_touched += method ? method->coordinates_touched() : 0;
 }
