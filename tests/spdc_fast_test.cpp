@@ -119,6 +119,67 @@ TEST(SpdcFast, EqualsTheEagerTwinWithAnIntercept) {
     }
 }
 
+TinyData with_constant(TinyData data, double value, bool is_first) {
+    for (auto &row : data.rows) row.insert(is_first ? row.begin() : row.end(), value);
+    return data;
+}
+
+std::pair<std::vector<double>, std::vector<double>> point_after(Method &method, double passes) {
+    method.advance(passes);
+    std::vector<double> x, y;
+    method.point(x, y);
+    return {x, y};
+}
+
+TEST(SpdcFast, AConstantColumnIsAPenalisedIntercept) {
+    const TinyData data = tiny_data(full_rows(Task::classification));
+    ProblemOptions options;
+    options.intercept = Intercept::penalized;
+    for (const Storage storage : all_storages) {
+        for (const bool copy : {true, false}) {
+            SolveContext context;
+            context.copy = copy;
+            const Problem with_intercept(as_dataset(data, storage), SquaredHinge{}, L2{1e-3}, options);
+            const auto [x, y] = point_after(*make_method(with_intercept, SpdcFast{}, context), 12);
+            for (const bool is_first : {true, false}) {
+                const Problem problem(as_dataset(with_constant(data, 1, is_first), storage), SquaredHinge{}, L2{1e-3});
+                const auto method = make_method(problem, SpdcFast{}, context);
+                auto [found_x, found_y] = point_after(*method, 12);
+                if (is_first) std::rotate(found_x.begin(), found_x.begin() + 1, found_x.end());
+                for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(found_x[j], x[j], 1e-12) << j;
+                for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(found_y[i], y[i], 1e-12) << i;
+                std::vector<double> start_x(x.size(), 0.5), start_y;
+                for (const double b : problem.targets()) start_y.push_back(-0.3 * b);
+                method->start(start_x, start_y);
+                EXPECT_EQ(point_after(*method, 0), std::pair(start_x, start_y));
+            }
+        }
+    }
+}
+
+TEST(SpdcFast, EqualsTheEagerTwinWithAConstantColumn) {
+    const double lambda = 1e-3, value = -3;
+    const TinyData data = tiny_data(full_rows(Task::classification));
+    const double R = median_norm(Problem(as_dataset(data), SquaredHinge{}, L2{lambda})), column = R / 4;
+    const Problem problem(as_dataset(with_constant(data, value, true)), SquaredHinge{}, L2{lambda});
+    SolveContext context;
+    context.seed = 5;
+    const auto method = make_method(problem, SpdcFast{.omega = 2, .shrinking = false, .owners = {}}, context);
+    DenseProblem dense = dense_copy(problem);
+    for (auto &row : dense.a) row[0] = column;
+    const double n = static_cast<double>(problem.rows());
+    EagerFast twin(dense, lambda, 2 * std::sqrt(problem.loss().gamma() / (lambda * n)) / R);
+    twin.lambda[0] = lambda * column * column / (value * value);
+    VisitingOrder order(problem.rows(), {}, false, context.seed);
+    for (int sweep = 0; sweep < 25; ++sweep) {
+        for (const std::int64_t i : order.next_sweep()) twin.visit(at(i));
+    }
+    const auto [x, y] = point_after(*method, 25);
+    EXPECT_NEAR(x[0], twin.x[0] * column / value, 1e-9);
+    for (std::size_t j = 1; j < x.size(); ++j) EXPECT_NEAR(x[j], twin.x[j], 1e-9);
+    for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], twin.y[i], 1e-9);
+}
+
 /// An intercept's column is in every row: in the units of the rows it would make them alike.
 TEST(SpdcFast, AnInterceptCostsFewPassesWhereRowsHaveFeaturesOfTheirOwn) {
     TinyData data = tiny_data({.task = Task::classification, .rows = 2000, .columns = 1500, .density = 0.01});

@@ -220,10 +220,12 @@ TEST(SpdcOwners, CertifyEveryLossStorageWeightingAndIntercept) {
 }
 
 TEST(SpdcOwners, AreChosenForLongRowsManyEntriesAndFourThreads) {
-    const auto threads_used = [](std::int64_t rows, std::int64_t columns, int threads) {
-        const auto entries = static_cast<std::size_t>(rows * columns);
+    const auto threads_used = [](std::int64_t rows, std::int64_t columns, int threads, float last = 2) {
+        std::vector<float> entries(static_cast<std::size_t>(rows * columns), 1);
+        entries.front() = 2;
+        entries.back() = last;
         Dataset data;
-        data.matrix = DenseMatrix<float>::own(rows, columns, std::vector<float>(entries, 1));
+        data.matrix = DenseMatrix<float>::own(rows, columns, std::move(entries));
         for (std::int64_t i = 0; i < rows; ++i) data.targets.push_back(i % 2 == 0 ? 1 : -1);
         SolveContext context;
         context.threads = threads;
@@ -233,6 +235,7 @@ TEST(SpdcOwners, AreChosenForLongRowsManyEntriesAndFourThreads) {
     EXPECT_EQ(threads_used(5000, 200, 4), 4);
     EXPECT_EQ(threads_used(4000, 200, 4), 1);
     EXPECT_EQ(threads_used(7000, 150, 4), 1);
+    EXPECT_EQ(threads_used(5000, 200, 4, 1), 1); // the last column is constant
 }
 
 TEST(OwnerRows, AreTheRowsInPieces) {

@@ -39,6 +39,33 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
+/// A feature that all rows have with the same value, first or last in each: an intercept that came with the data.
+struct ConstantColumn {
+    std::int64_t feature;
+    double value;
+    bool is_first;
+};
+
+std::optional<ConstantColumn> find_constant_column(const Problem &problem) {
+    const auto find = [](const auto &matrix, bool is_first) -> std::optional<ConstantColumn> {
+        std::optional<ConstantColumn> found;
+        for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+            const auto row = matrix.row(i);
+            if (row.size() == 0) return {};
+            const std::int64_t q = is_first ? 0 : row.size() - 1;
+            if (!found) found = {row.column(q), row.value(q), is_first};
+            if (row.column(q) != found->feature || row.value(q) != found->value || found->value == 0) return {};
+        }
+        return found;
+    };
+    return std::visit(
+        [&](const auto &matrix) {
+            const auto first = find(matrix, true);
+            return first ? first : find(matrix, false);
+        },
+        problem.matrix());
+}
+
 /// What a visit needs of a row beside its entries, in half a cache line.
 struct alignas(32) RowState {
     std::int64_t begin; // of its entries; they end where the next row's begin
@@ -68,11 +95,25 @@ template <class Values, class Index> struct RandomRows {
     bool is_copy() const { return !order_.empty(); }
     /// Row of the problem at a place.
     std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
-    std::int64_t size(std::size_t place) const noexcept { return state[place + 1].begin - state[place].begin; }
+    std::int64_t size(std::size_t place) const noexcept {
+        return state[place + 1].begin - state[place].begin - left_out_;
+    }
+    /// The first entry of every row, or the last.
+    void leave_out(bool is_first) {
+        left_out_ = 1;
+        if (!is_first) return;
+        ++columns;
+        if constexpr (!is_same) ++values_;
+    }
     const Index *columns_of(std::size_t place) const noexcept { return columns + (state[place].begin & column_mask_); }
     Values values(std::size_t place) const noexcept {
         if constexpr (is_same) return {row_values_[row_at(place)]};
         if constexpr (!is_same) return values_ + state[place].begin;
+    }
+    double squared_norm(std::size_t place) const noexcept {
+        double sum = 0;
+        for (std::int64_t q = 0; q < size(place); ++q) sum += std::pow(static_cast<double>(values(place)[q]), 2);
+        return sum;
     }
     void prefetch(std::size_t place) const noexcept {
         __builtin_prefetch(columns_of(place));
@@ -90,6 +131,7 @@ template <class Values, class Index> struct RandomRows {
     std::span<const double> row_values_;
     std::vector<Index> same_columns_; // of all rows, where they are dense ones of the problem
     std::int64_t column_mask_ = -1;   // 0 there: a branch instead doubles the time of short rows
+    std::int64_t left_out_ = 0;       // entries of a row
     std::vector<std::int32_t> order_; // of the copy
     std::vector<Index, UnfilledHugePageAllocator<Index>> own_columns_;
     using Value = std::conditional_t<is_same, char, std::remove_cvref_t<decltype(std::declval<Values>()[0])>>;
@@ -182,6 +224,7 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
 
   private:
+    std::vector<double> norms() const;
     void set_steps();
     void start_sweep();
     void list_visits();
@@ -200,14 +243,16 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     const bool shrinks_;
     std::int64_t n_, d_;
     double lambda_, gamma_ = 0, R_ = 1;
-    double column_ = 0, lambda0_ = 0; // of the intercept, in units of its column
+    // The intercept, or the constant column that takes its place: its weight is x0 unit, of which s has x0 column
+    std::size_t place0_ = 0; // among the weights
+    double column_ = 0, unit_ = 0, lambda0_ = 0;
     Random random_;
     RandomRows<Values, Index> rows_;
     std::vector<double> omega_row_;             // where the rows are weighted
     bool is_sdca_ = false;                      // for the whole run: then x = -u/lambda, and one vector is enough
     std::vector<ZU, HugePageAllocator<ZU>> zu_; // otherwise
     std::vector<double, HugePageAllocator<double>> x_;
-    double x0_ = 0, u0_ = 0; // the intercept, in units of its column
+    double x0_ = 0, u0_ = 0;
     double alpha_ = 1, beta_ = 0;
     double tau_ = 0, rho_ = 1, extrapolate_ = 0, sigma_scale_ = 0;
     std::optional<OmegaRule> rule_;
@@ -230,21 +275,25 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
       rows_(problem, context, random_), dropped_(shrinks_ ? at(n_) : 0) {
-    std::vector<double> norm2 = problem.squared_row_norms(context.threads);
+    const std::optional<ConstantColumn> constant =
+        problem.has_intercept() || is_sdca ? std::nullopt : find_constant_column(problem); // SDCA knows no units
+    if (constant) rows_.leave_out(constant->is_first);
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
+    const std::vector<double> norm2 = constant ? std::vector<double>() : problem.squared_row_norms(context.threads);
     for (std::size_t p = 0; p < rows_.count; ++p) {
         const std::size_t i = rows_.row_at(p);
         if (!omega_row_.empty()) omega_row_[p] = problem_.importance()[i];
         rows_.state[p].b = problem_.targets()[i];
-        rows_.state[p].norm2 = omega_row(p) * norm2[i];
+        rows_.state[p].norm2 = omega_row(p) * (constant ? rows_.squared_norm(p) : norm2[i]);
     }
-    for (std::size_t p = 0; p < rows_.count; ++p) norm2[p] = rows_.state[p].norm2;
-    R_ = median_norm(std::move(norm2));
-    if (problem.has_intercept()) {
+    R_ = median_norm(norms());
+    if (problem.has_intercept() || constant) {
         const bool is_free = problem.intercept() == Intercept::free;
-        column_ = is_sdca && !is_free ? 1 : intercept_column(R_); // SDCA knows no units
-        lambda0_ = is_free ? 0 : lambda_ * column_ * column_;
-        if (is_free) x0_ = best_constant(problem, context) / column_;
+        place0_ = constant ? at(constant->feature) : at(problem.dimension()) - 1;
+        column_ = is_sdca && !is_free ? 1 : intercept_column(R_);
+        unit_ = constant ? column_ / constant->value : column_;
+        lambda0_ = is_free ? 0 : lambda_ * unit_ * unit_;
+        if (is_free) x0_ = best_constant(problem, context) / unit_;
         for (std::size_t p = 0; p < rows_.count; ++p) rows_.state[p].norm2 += omega_row(p) * column_ * column_;
     }
     // All duals start at 0, where u and the x that it implies are 0, too; rows without entries never move.
@@ -263,6 +312,13 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     activate_all();
     set_steps();
     start_sweep();
+}
+
+/// |sqrt(omega) a|^2 of the rows.
+template <class L, class Values, class Index> std::vector<double> FastMethod<L, Values, Index>::norms() const {
+    std::vector<double> norm2(rows_.count);
+    for (std::size_t p = 0; p < rows_.count; ++p) norm2[p] = rows_.state[p].norm2;
+    return norm2;
 }
 
 /// With x of its own unless the method is SDCA, whose x is -u/lambda. Also on the way: hybrid comes back with a better point.
@@ -285,8 +341,9 @@ void FastMethod<L, Values, Index>::start(std::span<const double> x, std::span<co
     set_steps();
     start_sweep();
     if (column_ == 0) return;
-    x0_ = x.back() / column_;
-    u0_ = u.back() * column_;
+    x0_ = x[place0_] / unit_;
+    u0_ = u[place0_] * unit_;
+    if (place0_ < zu_.size()) zu_[place0_] = ZU{}; // x0 has it
 }
 
 template <class L, class Values, class Index> void FastMethod<L, Values, Index>::set_steps() {
@@ -456,7 +513,7 @@ void FastMethod<L, Values, Index>::point(std::vector<double> &x, std::vector<dou
     x.resize(at(problem_.dimension()));
     std::copy(x_.begin(), x_.end(), x.begin());
     for (std::size_t j = 0; j < zu_.size(); ++j) x[j] = alpha_ * zu_[j][0] + beta_ * zu_[j][1];
-    if (column_ != 0) x.back() = x0_ * column_;
+    if (column_ != 0) x[place0_] = x0_ * unit_;
     y.resize(rows_.count);
     for (std::size_t p = 0; p < rows_.count; ++p) y[rows_.row_at(p)] = rows_.state[p].y;
 }
@@ -480,6 +537,8 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
 /// meetings of the threads cost as much as they save.
 int choose_owners(const Problem &problem, const SolveContext &context) {
     const std::int64_t entries = problem.nonzeros();
+    if (!problem.has_intercept() && find_constant_column(problem))
+        return 1; // which the serial kernel knows how to treat
     return context.copy && !context.same_bits && context.threads >= 4 && entries >= 1000000 &&
                    entries >= 160 * problem.rows()
                ? 16
