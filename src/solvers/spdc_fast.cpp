@@ -98,6 +98,7 @@ template <class Values, class Index> struct RandomRows {
     std::int64_t size(std::size_t place) const noexcept {
         return state[place + 1].begin - state[place].begin - left_out_;
     }
+    std::int64_t left_out() const noexcept { return left_out_; }
     /// The first entry of every row, or the last.
     void leave_out(bool is_first) {
         left_out_ = 1;
@@ -416,6 +417,7 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
     double *const x = x_.data();
     const double inverse_n = 1 / static_cast<double>(n_), x_of_move = -inverse_n / lambda_;
     const double rho0 = 1 / (1 + lambda0_ * tau_);
+    const std::int64_t left_out = rows_.left_out();
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
     for (std::size_t k = from; k < to; ++k) {
         if (k + 24 < visiting_.size()) { // the row's numbers, then its entries
@@ -425,7 +427,8 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
         const auto i = at(visiting_[k]);
         const Index *const columns = rows_.columns_of(i);
         const Values values = rows_.values(i);
-        const std::int64_t count = rows_.size(i);
+        const std::int64_t count =
+            rows_.state[i + 1].begin - rows_.state[i].begin - left_out; // rows_.size(i), in a register
         RowState &row = rows_.state[i];
         double s = column_ * x0_;
         if constexpr (is_sdca) {
