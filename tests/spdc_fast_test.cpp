@@ -228,7 +228,7 @@ TEST(SpdcFast, LogisticStepsLeaveATwentiethOfTheResidual) {
         const double y = -b / (1 + std::exp(-start)), p0 = -b * y;
         const auto residual = [&](double t) { return t + b * s + (1 / (1 + std::exp(-t)) - p0) / sigma; };
         double logit = start;
-        const double next = dual_step(Logistic{}, s, y, sigma, b, logit);
+        const double next = dual_step(Logistic{}, s, y, 1 / sigma, b, logit);
         ASSERT_LE(std::fabs(residual(logit)), 0.06 * std::fabs(start + b * s)) << start << ' ' << s << ' ' << sigma;
         ASSERT_NEAR(next, -b / (1 + std::exp(-logit)), 1e-15 + 1e-7 * std::fabs(next - y));
     }
@@ -241,7 +241,7 @@ TEST(SpdcFast, LogisticDualsAndTheirLogitsStayTogether) {
         double y = 0, logit = -4.6;
         for (int visit = 0; visit < 1000; ++visit) { // s goes on changing, less and less
             const double jitter = (2 * random.uniform() - 1) * std::pow(0.98, visit);
-            y = dual_step(Logistic{}, s + jitter, y, sigma, 1, logit);
+            y = dual_step(Logistic{}, s + jitter, y, 1 / sigma, 1, logit);
         }
         ASSERT_NEAR(logit, std::log(-y / (1 + y)), 1e-7) << s << ' ' << sigma;
     }

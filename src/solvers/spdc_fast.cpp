@@ -417,6 +417,7 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
     double *const x = x_.data();
     const double inverse_n = 1 / static_cast<double>(n_), x_of_move = -inverse_n / lambda_;
     const double rho0 = 1 / (1 + lambda0_ * tau_);
+    const double inverse_scale = 1 / sigma_scale_;
     const std::int64_t left_out = rows_.left_out();
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
     for (std::size_t k = from; k < to; ++k) {
@@ -439,7 +440,7 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
         }
         const double b = target(row), y = row.y, norm2 = keeps_logit<L> ? std::fabs(row.norm2) : row.norm2;
         if (norm2 == 0) continue; // its dual is where it belongs from the start
-        const double next = dual_step(loss_, s, y, sigma_scale_ / norm2, b, row.b);
+        const double next = dual_step(loss_, s, y, norm2 * inverse_scale, b, row.b);
         const double delta = next - y;
         if ((k & (sample_ - 1)) == 0)
             young += static_cast<double>(sample_) * omega_row(i) * (loss_.value(s, b) + loss_.conjugate(y, b) - y * s);

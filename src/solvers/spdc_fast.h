@@ -148,14 +148,14 @@ concept HasBoundedDual = requires(const L loss, double v) {
 template <class L> constexpr bool keeps_logit = std::is_same_v<L, Logistic>;
 constexpr double first_logit = -4.6; // of p = 0.01, though y starts at 0
 
-/// The dual step of a loss that has it in closed form, and keeps no logit.
-template <class L> double dual_step(const L &loss, double s, double y, double sigma, double b, double &) noexcept {
-    return loss.dual_prox(s, y, sigma, b);
+/// The dual step of a loss that has it in closed form, and keeps no logit. `inverse`: 1/sigma.
+template <class L> double dual_step(const L &loss, double s, double y, double inverse, double b, double &) noexcept {
+    return loss.dual_prox(s, y, 1 / inverse, b);
 }
 
 /// The root of F(t) = t + m + (p(t) - p0)/sigma, p = 1/(1 + exp(-t)), by Newton's method.
-inline double far_dual_step(const Logistic &, double s, double y, double sigma, double b, double &logit) noexcept {
-    const double margin = b * s, p0 = -b * y, inverse = 1 / sigma;
+inline double far_dual_step(const Logistic &, double s, double y, double inverse, double b, double &logit) noexcept {
+    const double margin = b * s, p0 = -b * y;
     double root = logit, p = p0 > 0 ? p0 : 1 / (1 + std::exp(-root)); // 0 only at the first visit
     const double first = root + margin + (p - p0) * inverse;
     double lower = -margin - (1 - p0) * inverse, upper = -margin + p0 * inverse, f = first;
@@ -177,10 +177,10 @@ inline double far_dual_step(const Logistic &, double s, double y, double sigma, 
 
 /// That root to some 5 % of the start's residual: the next visit continues from there, and tighter roots did not save passes. A near
 /// one needs no exponential: between the row's product and its move, for which the next row waits, are six operations.
-inline double dual_step(const Logistic &loss, double s, double y, double sigma, double b, double &logit) noexcept {
-    const double p = -b * y, w = p * (1 - p), slope = 1 / (1 + w / sigma); // w = dp/dt, slope = 1/F'
+inline double dual_step(const Logistic &loss, double s, double y, double inverse, double b, double &logit) noexcept {
+    const double p = -b * y, w = p * (1 - p), slope = 1 / (1 + w * inverse); // w = dp/dt, slope = 1/F'
     const double dt = -(logit + b * s) * slope;
-    if (!(std::fabs(dt) <= 0.4 && w > 1e-14)) return far_dual_step(loss, s, y, sigma, b, logit);
+    if (!(std::fabs(dt) <= 0.4 && w > 1e-14)) return far_dual_step(loss, s, y, inverse, b, logit);
     // the second order of the root and that of p(t + dt) together; what is left out is dt^2/6 of it
     const double dp = w * dt * (1 + 0.5 * (1 - 2 * p) * slope * dt);
     // the logit of p + dp is 2 artanh h away; four terms of its series leave 1e-7 of a step of 0.4, 1e-12 of one of 0.1

@@ -509,7 +509,7 @@ void OwnersMethod<L>::add_up(int thread, const Walk &walk, const Parts *parts, B
 template <class L> void OwnersMethod<L>::recursion(Walk &walk, Batch &batch) noexcept {
     alignas(64) float c[m] = {}, e[m] = {};
     const double inverse_n = 1 / static_cast<double>(n_), inverse_alpha = 1 / walk.alpha;
-    const double rho0 = 1 / (1 + lambda0_ * steps_.tau);
+    const double rho0 = 1 / (1 + lambda0_ * steps_.tau), inverse_scale = 1 / steps_.sigma_scale;
     batch.changed = 0;
     for (int j = 0; j < batch.count; ++j) {
         const std::size_t i = at(batch.place[j]);
@@ -518,7 +518,7 @@ template <class L> void OwnersMethod<L>::recursion(Walk &walk, Batch &batch) noe
                          steps_.g[j] * static_cast<double>(e[r]) + column_ * walk.x0;
         const double y = y_[i], norm2 = norm2_[i];
         if constexpr (keeps_logit<L>) batch.logit[j] = logits_[i];
-        const double next = dual_step(loss_, s, y, steps_.sigma_scale / norm2, b_[i], batch.logit[j]);
+        const double next = dual_step(loss_, s, y, norm2 * inverse_scale, b_[i], batch.logit[j]);
         const double delta = next - y, move = importance_[i] * delta, mu = move * inverse_n;
         batch.s[j] = s;
         batch.next[j] = next;
