@@ -300,10 +300,12 @@ class QuantileRegressor(RegressorMixin, Certified, LinearModel):
         self
         """
         X, y, weights = self._validated(X, y, sample_weight, y_numeric=True)
+        # From a target in the middle: those far from 0 leave the solvers too few digits for what the features explain.
+        shift = float(np.partition(y, len(y) // 2)[len(y) // 2]) if self.fit_intercept else 0.0
         result, coef, intercept = fit_linear(
             self,
             X,
-            y,
+            y - shift,
             penalize=False,
             loss="quantile",
             loss_options={"quantile": float(self.quantile)},
@@ -311,7 +313,9 @@ class QuantileRegressor(RegressorMixin, Certified, LinearModel):
             weights=weights,
             solver=self.solver,
         )
+        result.problem["shift"] = shift, result.intercept  # for verify: their sum is rounded
+        result.intercept += shift
         self.coef_ = coef[0]
-        self.intercept_ = float(intercept[0]) if self.fit_intercept else 0.0
+        self.intercept_ = result.intercept
         self._keep([result], 1.0, single=True)
         return self
