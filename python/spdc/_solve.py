@@ -367,11 +367,16 @@ def verify(X, y, result: Result, *, tolerance: float | None = None) -> Verificat
     if problem.get("targets") is not None:  # of a classifier: what it makes of a label; those without weight may be anything
         labels = (y.to_numpy() if hasattr(y, "to_numpy") else np.asarray(y)).ravel().tolist()
         y = [problem["targets"].get(label, 0) for label in labels]
+    intercept = result.intercept
+    if problem.get("shift") is not None:  # of an estimator that fits from a target in the middle
+        shift, beyond = problem["shift"]
+        y = as_targets(y, np.size(y))[0] - shift
+        intercept = beyond if shift + beyond == intercept else intercept - shift
     job, _ = _make_job(X, y, problem)
     job.set_penalty(problem["l1"], problem["l2"], problem["lower"], problem["upper"])
     found = job.verify(
         _flat(np.atleast_2d(result.coef).T),
-        _flat(result.intercept if problem["intercept"] != "none" else []),
+        _flat(intercept if problem["intercept"] != "none" else []),
         _flat(result.dual_variables),
         [(certificate["primal"], certificate["dual"]) for certificate in result.certificates],
         problem["tolerance"] if tolerance is None else tolerance,

@@ -255,6 +255,7 @@ FITS = [
     ("LogisticRegression", {"C": 0.01, "copy": False}, "every other row has weight 0"),
     ("LinearSVC", {"loss": "hinge", "C": 0.001, "copy": False}, "every other row has weight 0"),
     ("LinearSVC", {"C": 0.001, "intercept_scaling": 10.0, "copy": False}),
+    ("HuberRegressor", {"alpha": 1e3, "max_iter": 10, "copy": False}),
 ]
 
 

@@ -526,3 +526,17 @@ def test_text_classification_with_the_import_replaced():
     X = ours.best_estimator_[0].transform(texts)
     assert objective(ours.best_estimator_[1], X) <= objective(theirs.best_estimator_[1], X)
     assert ours.best_estimator_[1].relative_gap_ <= 1e-8
+
+
+@pytest.mark.parametrize("shift", [0.0, 1e3, -1e6])
+def test_quantiles_of_targets_far_from_zero(shift):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 400))
+    y = X[:, :5].sum(axis=1) + 0.1 * rng.normal(size=80)
+    near, far = (spdc.QuantileRegressor(alpha=1e-3, tol=1e-8, max_iter=5000).fit(X, t) for t in (y, y + shift))
+    assert far.relative_gap_ <= 1e-8
+    assert far.result_.primal == pytest.approx(near.result_.primal, rel=1e-6)
+    assert far.intercept_ == far.result_.intercept == pytest.approx(near.intercept_ + shift, abs=1e-6)
+    assert spdc.verify(X, y + shift, far.result_).certified
+    far.result_.intercept += 1e-3
+    assert not spdc.verify(X, y + shift, far.result_).certified

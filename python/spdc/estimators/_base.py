@@ -65,11 +65,14 @@ def _is_ready(X, y) -> bool:
 
 
 def dataset_of(estimator, X) -> _core.Dataset:
-    """X for the library, which looks at every entry once; what scikit-learn has a sentence for is said in that."""
+    """X for the library, which looks at every entry once; what scikit-learn has a sentence for is said in that, and where it is."""
     try:
         return as_dataset(X)
-    except ValueError:
-        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+    except ValueError as where:
+        try:
+            assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+        except ValueError as what:
+            raise ValueError(f"{what}\n{where}") from None
         raise
 
 

@@ -110,14 +110,14 @@ class HuberRegressor(RegressorMixin, Certified, LinearModel):
         y = y.astype(np.float64)
         fit = _ScaleSearch(self, X, y, weights)
         scale = fit.search()
-        result = fit.results[scale]
+        result = fit.result_at(scale)
         self.coef_ = result.coef.copy()
         self.intercept_ = float(result.intercept)
         self.scale_ = scale
         self.outliers_ = np.abs(fit.residuals(result)) > scale * self.epsilon
         # the joint objective is sigma W + (2 W/sigma) times the library's
         self._keep([result], 2 * fit.W / scale, single=True)
-        self.n_iter_ = max(1, math.ceil(sum(r.passes for r in fit.results.values())))
+        self.n_iter_ = max(1, math.ceil(fit.passes))
         return self
 
 
@@ -128,14 +128,26 @@ class _ScaleSearch:
         self.estimator, self.X, self.y, self.weights = estimator, X, y, weights
         self.data = dataset_of(estimator, X)
         self.W = total_weight(weights, X.shape[0])
-        self.results: dict = {}
-        self.values: dict = {}
+        self.values: dict = {}  # the excess at each scale
+        self.kept: dict = {}  # the last fit and the one of the smallest excess, by scale: all of them would be many times the rows
+        self.passes = 0.0
         self.last = estimator._start()
         spread = np.max(np.abs(y)) if len(y) else 1.0
         self.smallest = 10 * np.finfo(np.float64).eps * max(1.0, float(spread))
 
     def residuals(self, result) -> np.ndarray:
-        return self.y - safe_sparse_dot(self.X, result.coef) - result.intercept
+        if self.X.dtype == np.float64:
+            return self.y - safe_sparse_dot(self.X, result.coef) - result.intercept
+        # In pieces, since the product turns the float32 rows that it is given into doubles.
+        pieces = min(32, 1 + self.X.data.nbytes // 2**20)
+        ends = np.linspace(0, self.X.shape[0], pieces + 1).astype(int)
+        fitted = [safe_sparse_dot(self.X[i:j], result.coef) for i, j in zip(ends, ends[1:])]
+        return self.y - np.concatenate(fitted) - result.intercept
+
+    def result_at(self, scale: float):
+        if scale not in self.kept:
+            self.excess(scale)
+        return self.kept[scale]
 
     def excess(self, scale: float) -> float:
         """Σ sᵢ min(zᵢ², epsilon²)/W - 1 at the weights that are best for the scale; falls as the scale grows."""
@@ -151,9 +163,12 @@ class _ScaleSearch:
             start=self.last,
             solver=estimator.solver,
         )
-        self.results[scale] = self.last
+        self.passes += self.last.passes
         z2 = np.minimum((self.residuals(self.last) / scale) ** 2, estimator.epsilon**2)
         self.values[scale] = float(np.average(z2, weights=self.weights)) - 1
+        self.kept[scale] = self.last
+        best = min(self.kept, key=lambda kept: abs(self.values[kept]))
+        self.kept = {kept: self.kept[kept] for kept in (best, scale)}
         return self.values[scale]
 
     def search(self) -> float:
@@ -177,7 +192,7 @@ class _ScaleSearch:
         return self._root(low, high)
 
     def _root(self, low: float, high: float) -> float:
-        if low == high or self.results.get(low) is None:
+        if low == high or low not in self.values:
             return high
         # A second fit at an end, from another start, may differ by the tolerance and lose the change of sign: each scale once.
         scales = {math.log(low): low, math.log(high): high}
@@ -193,10 +208,7 @@ class _ScaleSearch:
             xtol=max(self.estimator.tol, 1e-12),
             rtol=1e-12,
         )
-        scale = scales.get(root, math.exp(root))
-        if scale not in self.results:
-            self.excess(scale)
-        return scale
+        return scales.get(root, math.exp(root))
 
 
 class QuantileRegressor(RegressorMixin, Certified, LinearModel):
@@ -288,10 +300,12 @@ class QuantileRegressor(RegressorMixin, Certified, LinearModel):
         self
         """
         X, y, weights = self._validated(X, y, sample_weight, y_numeric=True)
+        # From a target in the middle: those far from 0 leave the solvers too few digits for what the features explain.
+        shift = float(np.partition(y, len(y) // 2)[len(y) // 2]) if self.fit_intercept else 0.0
         result, coef, intercept = fit_linear(
             self,
             X,
-            y,
+            y - shift,
             penalize=False,
             loss="quantile",
             loss_options={"quantile": float(self.quantile)},
@@ -299,7 +313,9 @@ class QuantileRegressor(RegressorMixin, Certified, LinearModel):
             weights=weights,
             solver=self.solver,
         )
+        result.problem["shift"] = shift, result.intercept  # for verify: their sum is rounded
+        result.intercept += shift
         self.coef_ = coef[0]
-        self.intercept_ = float(intercept[0]) if self.fit_intercept else 0.0
+        self.intercept_ = result.intercept
         self._keep([result], 1.0, single=True)
         return self
