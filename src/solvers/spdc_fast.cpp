@@ -280,13 +280,15 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
         problem.has_intercept() || is_sdca ? std::nullopt : find_constant_column(problem); // SDCA knows no units
     if (constant) rows_.leave_out(constant->is_first);
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
-    const std::vector<double> norm2 = constant ? std::vector<double>() : problem.squared_row_norms(context.threads);
+    std::vector<double> norm2;
+    if (!constant) norm2 = problem.squared_row_norms(context.threads);
     for (std::size_t p = 0; p < rows_.count; ++p) {
         const std::size_t i = rows_.row_at(p);
         if (!omega_row_.empty()) omega_row_[p] = problem_.importance()[i];
         rows_.state[p].b = problem_.targets()[i];
         rows_.state[p].norm2 = omega_row(p) * (constant ? rows_.squared_norm(p) : norm2[i]);
     }
+    norm2 = {}; // before the next vector of that size
     R_ = median_norm(norms());
     if (problem.has_intercept() || constant) {
         const bool is_free = problem.intercept() == Intercept::free;
