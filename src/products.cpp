@@ -85,7 +85,7 @@ void combine(const Problem &problem, std::span<const double> y, std::span<double
     const double scale = 1 / static_cast<double>(problem.rows());
     const auto weight = [&](std::int64_t i) { return problem.importance(i) * y[at(i)] * scale; };
     visit_matrix(problem, [&](const auto &matrix) {
-        if (2 * row_parts * matrix.cols() <= matrix.nonzeros()) {
+        if (16 * row_parts * matrix.cols() <= matrix.nonzeros()) { // the sums take half a byte an entry at most
             combine_by_rows(matrix, weight, row_parts, u, team);
         } else {
             combine_by_columns(matrix, weight, u, team);

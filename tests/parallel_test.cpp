@@ -160,7 +160,7 @@ struct Shape {
     double density;
 };
 // few columns, many columns, and hardly any entries; the first two are enough work for threads
-constexpr Shape shapes[] = {{6000, 40, 0.9}, {90, 3000, 0.8}, {50, 700, 0.01}};
+constexpr Shape shapes[] = {{6000, 4, 0.9}, {6000, 40, 0.9}, {90, 3000, 0.8}, {50, 700, 0.01}};
 
 TEST(RowViews, StartAtAColumnAsASearchOfEachRowSays) {
     for (const std::int64_t rows : {1, 16, 45}) {

@@ -139,7 +139,7 @@ class _ScaleSearch:
         if self.X.dtype == np.float64:
             return self.y - safe_sparse_dot(self.X, result.coef) - result.intercept
         # In pieces, since the product turns the float32 rows that it is given into doubles.
-        pieces = min(32, 1 + self.X.data.nbytes // 2**20)
+        pieces = min(128, 1 + self.X.data.nbytes // 2**18)
         ends = np.linspace(0, self.X.shape[0], pieces + 1).astype(int)
         fitted = [safe_sparse_dot(self.X[i:j], result.coef) for i, j in zip(ends, ends[1:])]
         return self.y - np.concatenate(fitted) - result.intercept
