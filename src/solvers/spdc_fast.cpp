@@ -46,7 +46,9 @@ struct ConstantColumn {
     bool is_first;
 };
 
-std::optional<ConstantColumn> find_constant_column(const Problem &problem) {
+/// None where there is an intercept already, nor for SDCA, which knows no units.
+std::optional<ConstantColumn> find_constant_column(const Problem &problem, bool is_sdca) {
+    if (problem.has_intercept() || is_sdca) return {};
     const auto find = [](const auto &matrix, bool is_first) -> std::optional<ConstantColumn> {
         std::optional<ConstantColumn> found;
         for (std::int64_t i = 0; i < matrix.rows(); ++i) {
@@ -98,7 +100,6 @@ template <class Values, class Index> struct RandomRows {
     std::int64_t size(std::size_t place) const noexcept {
         return state[place + 1].begin - state[place].begin - left_out_;
     }
-    std::int64_t left_out() const noexcept { return left_out_; }
     /// The first entry of every row, or the last.
     void leave_out(bool is_first) {
         left_out_ = 1;
@@ -276,8 +277,7 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
       rows_(problem, context, random_), dropped_(shrinks_ ? at(n_) : 0) {
-    const std::optional<ConstantColumn> constant =
-        problem.has_intercept() || is_sdca ? std::nullopt : find_constant_column(problem); // SDCA knows no units
+    const std::optional<ConstantColumn> constant = find_constant_column(problem, is_sdca);
     if (constant) rows_.leave_out(constant->is_first);
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
     std::vector<double> norm2;
@@ -420,7 +420,6 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
     const double inverse_n = 1 / static_cast<double>(n_), x_of_move = -inverse_n / lambda_;
     const double rho0 = 1 / (1 + lambda0_ * tau_);
     const double inverse_scale = 1 / sigma_scale_;
-    const std::int64_t left_out = rows_.left_out();
     double alpha = alpha_, beta = beta_, moved = 0, young = 0;
     for (std::size_t k = from; k < to; ++k) {
         if (k + 24 < visiting_.size()) { // the row's numbers, then its entries
@@ -430,8 +429,7 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
         const auto i = at(visiting_[k]);
         const Index *const columns = rows_.columns_of(i);
         const Values values = rows_.values(i);
-        const std::int64_t count =
-            rows_.state[i + 1].begin - rows_.state[i].begin - left_out; // rows_.size(i), in a register
+        const std::int64_t count = rows_.size(i);
         RowState &row = rows_.state[i];
         double s = column_ * x0_;
         if constexpr (is_sdca) {
@@ -541,12 +539,11 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
 /// Owners of features for threads to share, or 1 for the serial kernel: a function of the problem, and of the number of threads only
 /// in whether there are enough of them. An owner needs some ten entries of a row; below 16 owners and on small data the
 /// meetings of the threads cost as much as they save.
-int choose_owners(const Problem &problem, const SolveContext &context) {
+/// A constant column is left to the serial kernel, which knows how to treat it.
+int choose_owners(const Problem &problem, bool is_sdca, const SolveContext &context) {
     const std::int64_t entries = problem.nonzeros();
-    if (!problem.has_intercept() && find_constant_column(problem))
-        return 1; // which the serial kernel knows how to treat
     return context.copy && !context.same_bits && context.threads >= 4 && entries >= 1000000 &&
-                   entries >= 160 * problem.rows()
+                   entries >= 160 * problem.rows() && !find_constant_column(problem, is_sdca)
                ? 16
                : 1;
 }
@@ -561,7 +558,7 @@ std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solve
                          "bounds; the solver spdc takes any penalty",
                          solver));
     }
-    const int count = owners ? static_cast<int>(*owners) : choose_owners(problem, context);
+    const int count = owners ? static_cast<int>(*owners) : choose_owners(problem, is_sdca, context);
     if (count > 1 && !context.copy) {
         fail(ErrorKind::unsupported,
              fmt::format("solver {}: owners = {} takes a copy of the data; without one owners must be 1", solver,
