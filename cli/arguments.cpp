@@ -1,7 +1,6 @@
 #include "arguments.h"
 
 #include "command_line.h"
-#include "cores.h"
 #include "field_options.h"
 #include "spdc/error.h"
 
@@ -205,8 +204,6 @@ void add_output_options(CommandLine &line, TrainArguments &train) {
 
 void add_run_options(CommandLine &line, TrainArguments &train) {
     add_threads_option(line, train.threads);
-    line.flag("--same-bits", "the same bits for any number of threads: only what keeps the order of sums",
-              train.same_bits);
     line.option(
         "--presolve", "WHEN",
         "merge equal rows and proportional columns: auto (with --solver auto, where it pays), on or off (default "

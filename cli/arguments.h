@@ -43,7 +43,7 @@ struct TrainArguments {
     int threads = 1;
     Presolve presolve = Presolve::automatic;
     std::string trace, dual; // files, or empty
-    bool json = false, quiet = false, best_effort = false, same_bits = false;
+    bool json = false, quiet = false, best_effort = false;
 };
 
 /// A solver of a comparison, as it was written: spdc:sampling=weighted:step-scale=1.

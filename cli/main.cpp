@@ -167,7 +167,6 @@ Result run_solver(const TrainArguments &train, const AnySolver &solver, const Pr
     context.seed = train.seed;
     context.threads = train.threads;
     context.presolve = train.presolve;
-    context.same_bits = train.same_bits;
     context.full_trace = full_trace;
     context.interrupt = &interrupted;
     context.observer = [&](const TracePoint &point) {

@@ -383,7 +383,7 @@ class Run {
 
 nb::tuple solve_job(const Job &job, const std::string &solver_name, const nb::dict &solver_options,
                     const nb::dict &stopping_options, std::uint64_t seed, int threads, const std::string &presolve,
-                    bool copy, bool same_bits, const std::optional<Start> &start, nb::object callback, double elapsed) {
+                    bool copy, const std::optional<Start> &start, nb::object callback, double elapsed) {
     AnySolver solver = make_solver(solver_name);
     set_variant(solver, "solver", solver_options);
     Stopping stopping;
@@ -394,7 +394,6 @@ nb::tuple solve_job(const Job &job, const std::string &solver_name, const nb::di
     context.seed = seed;
     context.threads = threads;
     context.copy = copy;
-    context.same_bits = same_bits;
     parse(presolve, context.presolve);
     if (start) context.start = &*start;
     Run run(std::move(callback), elapsed);
@@ -535,6 +534,7 @@ NB_MODULE(_core, module) {
     module.def("csr", &csr<double, std::int32_t>, "cols"_a, "offsets"_a, "columns"_a, "values"_a);
     module.def("csr", &csr<float, std::int64_t>, "cols"_a, "offsets"_a, "columns"_a, "values"_a);
     module.def("csr", &csr<double, std::int64_t>, "cols"_a, "offsets"_a, "columns"_a, "values"_a);
+    module.def("available_cores", &available_cores, "Cores that this process may use.");
     module.def("read", &read, "path"_a, "format"_a, "index_base"_a.none(), "features"_a, "label_column"_a, "threads"_a,
                "check_entries"_a, nb::call_guard<nb::gil_scoped_release>());
 
@@ -552,7 +552,7 @@ NB_MODULE(_core, module) {
         .def("set_penalty", &set_penalty, "l1"_a, "l2"_a, "lower"_a, "upper"_a)
         .def("start", &make_start, "weights"_a.none(), "intercepts"_a.none(), "dual"_a.none())
         .def("solve", &solve_job, "solver"_a, "solver_options"_a, "stopping"_a, "seed"_a, "threads"_a, "presolve"_a,
-             "copy"_a, "same_bits"_a, "start"_a.none(), "callback"_a.none(), "elapsed"_a)
+             "copy"_a, "start"_a.none(), "callback"_a.none(), "elapsed"_a)
         .def("verify", &verify_job, "weights"_a, "intercepts"_a, "dual"_a, "stated"_a, "tolerance"_a);
     module.def(
         "job",

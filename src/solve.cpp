@@ -254,6 +254,7 @@ std::vector<OutputRun> run_outputs(const Presolved &presolved, std::span<const C
     SolveContext own = context;
     SharedObservers observers(own);
     own.threads = context.threads / team;
+    if (outputs > 1) own.cores = std::max(1, static_cast<int>(cores_of(context) / outputs));
     std::atomic<std::int64_t> next = 0;
     std::exception_ptr error;
     std::once_flag failed;

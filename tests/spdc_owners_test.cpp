@@ -219,23 +219,71 @@ TEST(SpdcOwners, CertifyEveryLossStorageWeightingAndIntercept) {
     }
 }
 
-TEST(SpdcOwners, AreChosenForLongRowsManyEntriesAndFourThreads) {
-    const auto threads_used = [](std::int64_t rows, std::int64_t columns, int threads, float last = 2) {
-        std::vector<float> entries(static_cast<std::size_t>(rows * columns), 1);
-        entries.front() = 2;
-        entries.back() = last;
-        Dataset data;
-        data.matrix = DenseMatrix<float>::own(rows, columns, std::move(entries));
-        for (std::int64_t i = 0; i < rows; ++i) data.targets.push_back(i % 2 == 0 ? 1 : -1);
-        SolveContext context;
-        context.threads = threads;
-        return make_method(Problem(data, SmoothedHinge{}, L2{1e-6}), SpdcFast{}, context)->threads();
+/// Dense rows of signs drawn at random, and a first column of its own.
+Dataset long_rows(std::int64_t rows, std::int64_t columns, float first_column = 0) {
+    spdc::Random random(5);
+    std::vector<float> entries(at(rows * columns));
+    for (float &entry : entries) entry = random.uniform() < 0.5 ? -1 : 1;
+    Dataset data;
+    for (std::int64_t i = 0; i < rows; ++i) {
+        data.targets.push_back(entries[at(i * columns + 1)] + entries[at(i * columns + 2)] > 0 ? 1 : -1);
+        if (first_column != 0) entries[at(i * columns)] = first_column + static_cast<float>(i % 2);
+    }
+    data.matrix = DenseMatrix<float>::own(rows, columns, std::move(entries));
+    return data;
+}
+
+TEST(SpdcOwners, AreChosenByTheProblemAndTheCores) {
+    struct Case {
+        std::int64_t rows = 5000, columns = 200;
+        int cores = 4;
+        double l2 = 1e-3;
+        float first_column = 0;
     };
-    EXPECT_EQ(threads_used(5000, 200, 3), 1);
-    EXPECT_EQ(threads_used(5000, 200, 4), 4);
-    EXPECT_EQ(threads_used(4000, 200, 4), 1);
-    EXPECT_EQ(threads_used(7000, 150, 4), 1);
-    EXPECT_EQ(threads_used(5000, 200, 4, 1), 1); // the last column is constant
+    const auto are_chosen = [](const Case &c) {
+        SolveContext context;
+        context.threads = 2;
+        context.cores = c.cores;
+        const Problem problem(long_rows(c.rows, c.columns, c.first_column), SmoothedHinge{}, L2{c.l2});
+        return make_method(problem, SpdcFast{}, context)->threads() == 2; // the serial kernel has one
+    };
+    EXPECT_TRUE(are_chosen({}));
+    EXPECT_FALSE(are_chosen({.cores = 3}));
+    EXPECT_FALSE(are_chosen({.rows = 4000}));
+    EXPECT_FALSE(are_chosen({.rows = 7000, .columns = 150}));
+    EXPECT_FALSE(are_chosen({.l2 = 1}));               // a few passes
+    EXPECT_FALSE(are_chosen({.first_column = 10.0F})); // rows much alike
+}
+
+/// Where many cores have a say: owners, for one output and for several, and newton for a loss with kinks.
+TEST(SpdcOwners, AndOtherChoicesGiveTheSameBitsForAnyNumberOfThreads) {
+    const Dataset wide = long_rows(5000, 200), tall = long_rows(60000, 20);
+    Dataset three = wide;
+    for (std::size_t i = 0; i < three.targets.size(); ++i) three.targets[i] = static_cast<double>(i % 3);
+    struct Case {
+        Problem problem;
+        AnySolver solver;
+        std::string on_many_cores, on_one;
+    };
+    for (const auto &[problem, solver, on_many_cores, on_one] :
+         {Case{Problem(wide, SmoothedHinge{}, L2{1e-3}), SpdcFast{}, "spdc_fast", "spdc_fast"},
+          Case{Problem(three, SmoothedHinge{}, L2{1e-3}), SpdcFast{}, "spdc_fast", "spdc_fast"},
+          Case{Problem(tall, Hinge{}, L2{1e-4}), Auto{}, "newton", "spdc_fast"}}) {
+        Stopping stopping;
+        stopping.tolerance = 1e-2;
+        SolveContext context;
+        context.cores = 1;
+        EXPECT_EQ(solve(problem, solver, stopping, context).solver, on_one);
+        context.cores = 16;
+        const Result one = solve(problem, solver, stopping, context);
+        EXPECT_EQ(one.solver, on_many_cores);
+        for (const int threads : {2, 4}) {
+            context.threads = threads;
+            const Result several = solve(problem, solver, stopping, context);
+            EXPECT_EQ(several.weights, one.weights) << threads;
+            EXPECT_EQ(several.dual, one.dual) << threads;
+        }
+    }
 }
 
 TEST(OwnerRows, AreTheRowsInPieces) {

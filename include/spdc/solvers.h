@@ -317,6 +317,10 @@ struct Start {
     std::vector<double> weights, intercepts, dual;
 };
 
+/// Cores that this process may use: those of its affinity mask, or fewer where a container's processor quota (cgroup cpu.max) allows
+/// less; at least 1.
+int available_cores();
+
 /// The rare things.
 struct SolveContext {
     Observer observer = {};                       // sees every certification
@@ -327,7 +331,7 @@ struct SolveContext {
     int threads = 1;
     Presolve presolve = Presolve::automatic;
     bool copy = true; // false: no solver or presolve that copies the data, and all others read them where they are
-    bool same_bits = false;       // for any number of threads: nothing that starts at 4 threads
+    int cores = 0; // by which a method is chosen; 0: available_cores(). Not by `threads`: their number changes no bit
     const Start *start = nullptr; // certified first; methods that can go on from there do
     bool full_trace = false;      // certify on schedule, also where a method guesses that it is too early
     Team *team = nullptr;         // set by solve() for the methods: threads that are there already

@@ -205,7 +205,7 @@ def read(
     path = os.fsdecode(path)
     try:
         dataset = _core.read(
-            path, format, index_base, features, str(label_column), threads or available_cores(), True
+            path, format, index_base, features, str(label_column), threads or _core.available_cores(), True
         )
     except OSError as error:
         if not os.path.exists(path):
@@ -245,8 +245,3 @@ def load_svmlight(path, *, n_features: int | None = None, dtype=None, zero_based
     base = None if zero_based == "auto" else (0 if zero_based else 1)
     X, y = read(path, format="libsvm", index_base=base, features=n_features or 0)
     return X.astype(dtype or X.dtype, copy=False), y
-
-
-def available_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -11,7 +11,7 @@ from typing import Any, Callable
 import numpy as np
 
 from . import _core
-from ._data import Data, as_dataset, as_numbers, as_targets, available_cores, read, with_constant
+from ._data import Data, as_dataset, as_numbers, as_targets, read, with_constant
 from ._progress import Progress
 from ._result import Result, Verification
 
@@ -304,10 +304,9 @@ def solve(
         solver_options=solver_options,
         stopping={"tolerance": problem["tolerance"], "max_passes": max_passes, "max_seconds": max_seconds},
         seed=_integer("seed", seed, 0, 2**64 - 1),
-        threads=available_cores() if threads is None else _integer("threads", threads, 1, 2**31 - 1),
+        threads=_core.available_cores() if threads is None else _integer("threads", threads, 1, 2**31 - 1),
         presolve=_presolve(presolve),
         copy=bool(copy),
-        same_bits=False,
         start=_make_start(job, start),
         callback=callback,
         verbose=verbose,

@@ -25,6 +25,12 @@ double mean_squared_norm(const Problem &problem) {
 
 } // namespace
 
+int cores_of(const SolveContext &context) { return context.cores > 0 ? context.cores : available_cores(); }
+
+bool suits_many_threads(const Problem &problem, const SolveContext &context) {
+    return problem.nonzeros() >= 1000000 && cores_of(context) >= 4 * problem.outputs();
+}
+
 /// 6 (1 + sqrt(kappa/n)/2)
 double passes_on_text(const Problem &problem) {
     const double mean = mean_squared_norm(problem);
@@ -111,8 +117,7 @@ bool prefers_newton(const Problem &problem, const SolveContext &context) {
     if (!newton_takes(problem, 2000)) return false;
     // A loss with kinks takes some 50 iterations, which threads share. spdc_fast, where they hardly help, takes half to twice the passes
     // that text needs where the targets are labels, and a multiple of that where they are numbers.
-    const bool has_threads = context.threads >= 4 && !context.same_bits && problem.nonzeros() >= 1000000;
-    const double worth = has_threads || problem.loss().task() == Task::regression ? 20 : 60;
+    const double worth = suits_many_threads(problem, context) || problem.loss().task() == Task::regression ? 20 : 60;
     if (!is_smooth(problem.loss()) && passes_on_text(problem) < worth) return false;
     return problem.dimension() <= 100 ||
            newton_passes(problem, newton_iterations(problem.loss())) < predicted_passes(problem);

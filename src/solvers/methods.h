@@ -20,8 +20,12 @@ struct Choice {
 
     Choice after_breakdown() const { return {solver, reason, infinity}; }
 };
-/// Solvers that suit the problem, what the context allows and its threads, best first.
+/// Solvers that suit the problem, what the context allows and its cores, best first.
 std::vector<Choice> choose(const Problem &problem, const SolveContext &context);
+/// Cores by which a method is chosen.
+int cores_of(const SolveContext &context);
+/// Whether each output has four cores and entries enough for the threads to share.
+bool suits_many_threads(const Problem &problem, const SolveContext &context);
 /// Passes that spdc_fast needs on text to a relative gap of 1e-6, about.
 double passes_on_text(const Problem &problem);
 /// How much alike rows so far apart are: the mean squared cosine of some. Text has 0.001 to 0.01; random rows one over their features; where a

@@ -536,16 +536,15 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
     return problem.row_values(context.threads).empty() ? make_with(std::int32_t{}) : make(Same{}, std::int32_t{});
 }
 
-/// Owners of features for threads to share, or 1 for the serial kernel: a function of the problem, and of the number of threads only
-/// in whether there are enough of them. An owner needs some ten entries of a row; below 16 owners and on small data the
-/// meetings of the threads cost as much as they save.
-/// A constant column is left to the serial kernel, which knows how to treat it.
+/// Owners of features for threads to share, or 1 for the serial kernel: a function of the problem and of the machine, not of the number of
+/// threads, so that this changes no bit. An owner needs some ten entries of a row; below 16 owners, on small data and for a
+/// few passes the meetings of the threads and the set-up cost as much as they save. Where rows are much alike, batches that stay
+/// the same take twice the passes. A constant column is left to the serial kernel, which knows how to treat it.
 int choose_owners(const Problem &problem, bool is_sdca, const SolveContext &context) {
-    const std::int64_t entries = problem.nonzeros();
-    return context.copy && !context.same_bits && context.threads >= 4 && entries >= 1000000 &&
-                   entries >= 160 * problem.rows() && !find_constant_column(problem, is_sdca)
-               ? 16
-               : 1;
+    const bool pays = context.copy && suits_many_threads(problem, context) &&
+                      problem.nonzeros() >= 160 * problem.rows() && passes_on_text(problem) >= 16 &&
+                      likeness(problem, problem.rows() / 2) < likeness_of_text;
+    return pays && !find_constant_column(problem, is_sdca) ? 16 : 1;
 }
 
 std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solver, std::optional<double> omega,

@@ -181,7 +181,6 @@ class Certified:
             threads=effective_n_jobs(self.n_jobs),
             presolve="auto",
             copy=bool(self.copy),
-            same_bits=True,
             start=_make_start(job, start),
             callback=None,
             verbose=getattr(self, "verbose", 0),

@@ -1,4 +1,4 @@
-#include "cores.h"
+#include "spdc/solvers.h"
 
 #include <sched.h>
 
@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-namespace spdc::cli {
+namespace spdc {
 
 namespace {
 
@@ -47,4 +47,4 @@ int available_cores() {
     return std::max(1, quota < cores ? static_cast<int>(std::ceil(quota)) : cores);
 }
 
-} // namespace spdc::cli
+} // namespace spdc
