@@ -231,10 +231,8 @@ const Outcome &Driver::run(Method &method, const std::string &solver, std::optio
     solver_ = solver;
     passes_before_ = outcome_.passes - method.passes();
     outcome_.remaining = infinity;
-    if (method.passes() == 0) {
-        method.aim(stopping_.tolerance);
-        if (!start_x_.empty()) method.start(start_x_, start_y_);
-    }
+    method.aim(stopping_.tolerance);
+    if (method.passes() == 0 && !start_x_.empty()) method.start(start_x_, start_y_);
     try {
         drive(method, successor, patience);
     } catch (const Interrupted &) {

@@ -29,7 +29,7 @@ class Method {
     virtual double passes() const = 0;
     /// The current primal and dual point.
     virtual void point(std::vector<double> &x, std::vector<double> &y) = 0;
-    /// Told once, before the first advance: the relative gap that is wanted.
+    /// Told before the first advance: the relative gap that is wanted.
     virtual void aim(double) {}
     /// Told once, before the first advance: a primal and a dual point to go on from; what a method cannot use it ignores.
     virtual void start(std::span<const double>, std::span<const double>) {}

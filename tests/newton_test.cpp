@@ -8,6 +8,7 @@
 #include "support/oracles.h"
 #include "support/problems.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -258,6 +259,89 @@ TEST(Newton, FormsAgree) {
                 EXPECT_NEAR(value, values.front(), 2 * tolerance * std::fabs(values.front()));
         }
     }
+}
+
+// --- sifting ---
+
+std::vector<AnyLoss> losses_with_kinks() { return {Hinge{}, Absolute{}, Quantile{0.3}, EpsilonInsensitive{0.1}}; }
+
+/// The twin is the barrier on all rows.
+TEST(NewtonSifted, FindsTheOptimumOfAllRows) {
+    const SolveContext context;
+    for (const AnyLoss &loss : losses_with_kinks()) {
+        for (const Intercept intercept : all_intercepts) {
+            for (const double l2 : {1e-1, 1e-4}) {
+                const bool weighted = l2 < 1e-2;
+                const Problem problem = random_problem(loss, l2, intercept, weighted, 900, 5, 0.7, 3);
+                const auto whole = make_barrier_newton(problem, make_primal_system(problem, context));
+                const Certified all = run(problem, *whole, 1e-9),
+                                some = run(problem, *make_sifted_newton(problem, context), 1e-9);
+                const std::string what = fmt::format("{} {} {}", loss.name(), to_string(intercept), l2);
+                EXPECT_LE(all.certificate.relative_gap, 1e-9) << what;
+                EXPECT_LE(some.certificate.relative_gap, 1e-9) << what;
+                EXPECT_NEAR(some.certificate.primal, all.certificate.primal, 2e-9 * all.certificate.primal) << what;
+            }
+        }
+    }
+}
+
+TEST(NewtonSifted, TakesAFractionOfThePasses) {
+    const SolveContext context;
+    for (const AnyLoss &loss : losses_with_kinks()) {
+        const Problem problem = random_problem(loss, 1e-4, Intercept::free, false, 20000, 5, 0.7);
+        EXPECT_TRUE(suits_sifting(problem)) << loss.name();
+        const auto whole = make_barrier_newton(problem, make_primal_system(problem, context));
+        const auto sifted = make_sifted_newton(problem, context);
+        EXPECT_LE(run(problem, *whole, 1e-6).certificate.relative_gap, 1e-6) << loss.name();
+        EXPECT_LE(run(problem, *sifted, 1e-6).certificate.relative_gap, 1e-6) << loss.name();
+        EXPECT_LT(sifted->passes(), 0.4 * whole->passes()) << loss.name();
+    }
+}
+
+/// Three rows have a feature to themselves, and hardly a penalty holds it: samples miss them, and a band without them runs away.
+TEST(NewtonSifted, FeaturesOfFewRows) {
+    TinyData data = tiny_data({.task = Task::classification, .rows = 6000, .columns = 4, .density = 1, .seed = 5});
+    for (std::size_t i = 0; i < data.rows.size(); ++i) {
+        data.rows[i].push_back(i % 2000 == 7 ? 1 : 0);
+        data.rows[i].push_back(i == 4000 ? 1e-3 : 0);
+    }
+    const Problem problem(as_dataset(data, Storage::csr_float), Hinge{}, L2{1e-9});
+    const SolveContext context;
+    const auto whole = make_barrier_newton(problem, make_primal_system(problem, context));
+    const Certified all = run(problem, *whole, 1e-8), some = run(problem, *make_sifted_newton(problem, context), 1e-8);
+    EXPECT_LE(some.certificate.relative_gap, 1e-8);
+    EXPECT_NEAR(some.certificate.primal, all.certificate.primal, 2e-8 * all.certificate.primal);
+}
+
+/// Targets that are fitted exactly leave every row at its kink.
+TEST(NewtonSifted, AllRowsAtTheirKinks) {
+    TinyData data = tiny_data({.task = Task::regression, .rows = 6000, .columns = 4, .density = 1, .seed = 5});
+    for (std::size_t i = 0; i < data.rows.size(); ++i) {
+        data.targets[i] = 3 * data.rows[i][0] - data.rows[i][1] + 2 * data.rows[i][2] + data.rows[i][3];
+    }
+    const Problem problem(as_dataset(data), Absolute{}, L2{1e-3});
+    EXPECT_TRUE(suits_sifting(problem));
+    const Result result = solve_by(problem, "newton", 1e-7);
+    EXPECT_TRUE(result.converged());
+    EXPECT_NEAR(result.weights[0], 3, 0.01);
+}
+
+TEST(NewtonSifted, SameBitsForAnyNumberOfThreads) {
+    const Problem problem = random_problem(Hinge{}, 1e-4, Intercept::free, true, 20000, 5, 0.7);
+    const Result one = solve_by(problem, "newton", 1e-6);
+    const Result three = solve_by(problem, "newton", 1e-6, 20000, 3);
+    EXPECT_TRUE(one.converged());
+    EXPECT_EQ(one.weights, three.weights);
+    EXPECT_EQ(one.dual, three.dual);
+}
+
+TEST(NewtonSifted, IsForManyRowsAndKinks) {
+    EXPECT_TRUE(suits_sifting(random_problem(Hinge{}, 1, Intercept::none, false, 5000, 5)));
+    EXPECT_FALSE(suits_sifting(random_problem(Hinge{}, 1, Intercept::none, false, 4000, 5)));
+    EXPECT_FALSE(suits_sifting(random_problem(Hinge{}, 1, Intercept::none, false, 5000, 42)));
+    EXPECT_FALSE(suits_sifting(random_problem(SmoothedHinge{}, 1, Intercept::none, false, 5000, 5)));
+    EXPECT_FALSE(suits_sifting(random_problem(Logistic{}, 1, Intercept::none, false, 5000, 5)));
+    EXPECT_FALSE(suits_sifting(random_problem(Poisson{}, 1, Intercept::none, false, 5000, 5)));
 }
 
 TEST(Newton, PenaltyFactorsZeroAndOther) {

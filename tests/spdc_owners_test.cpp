@@ -257,7 +257,7 @@ TEST(SpdcOwners, AreChosenByTheProblemAndTheCores) {
 
 /// Where many cores have a say: owners, for one output and for several, and newton for a loss with kinks.
 TEST(SpdcOwners, AndOtherChoicesGiveTheSameBitsForAnyNumberOfThreads) {
-    const Dataset wide = long_rows(5000, 200), tall = long_rows(60000, 20);
+    const Dataset wide = long_rows(5000, 200), tall = long_rows(10000, 100);
     Dataset three = wide;
     for (std::size_t i = 0; i < three.targets.size(); ++i) three.targets[i] = static_cast<double>(i % 3);
     struct Case {
@@ -268,7 +268,7 @@ TEST(SpdcOwners, AndOtherChoicesGiveTheSameBitsForAnyNumberOfThreads) {
     for (const auto &[problem, solver, on_many_cores, on_one] :
          {Case{Problem(wide, SmoothedHinge{}, L2{1e-3}), SpdcFast{}, "spdc_fast", "spdc_fast"},
           Case{Problem(three, SmoothedHinge{}, L2{1e-3}), SpdcFast{}, "spdc_fast", "spdc_fast"},
-          Case{Problem(tall, Hinge{}, L2{1e-4}), Auto{}, "newton", "spdc_fast"}}) {
+          Case{Problem(tall, Hinge{}, L2{8e-4}), Auto{}, "newton", "spdc_fast"}}) {
         Stopping stopping;
         stopping.tolerance = 1e-2;
         SolveContext context;

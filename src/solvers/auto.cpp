@@ -1,6 +1,7 @@
 // Picks a solver from the shape of the problem. A wrong choice costs time, never correctness: the certified gap decides.
 #include "kernels.h"
 #include "methods.h"
+#include "newton.h"
 #include "newton_cg.h"
 
 #include <algorithm>
@@ -82,9 +83,12 @@ double filled_entries(const Problem &problem) {
         problem.matrix());
 }
 
-/// How many iterations newton is likely to need.
-double newton_iterations(const AnyLoss &loss) {
-    return std::holds_alternative<Squared>(loss.variant()) ? 2 : (is_smooth(loss) ? 12 : 50);
+/// How many iterations on all rows newton is likely to need. Sifting leaves the fewer rows the better samples tell which matter.
+double newton_iterations(const Problem &problem) {
+    if (suits_sifting(problem)) {
+        return 2 + 200 * std::sqrt(static_cast<double>(problem.dimension()) / static_cast<double>(problem.rows()));
+    }
+    return std::holds_alternative<Squared>(problem.loss().variant()) ? 2 : (is_smooth(problem.loss()) ? 12 : 50);
 }
 
 /// What newton is likely to cost, in passes of spdc_fast over the data: each iteration is a pass that adds up products of pairs of entries
@@ -115,21 +119,24 @@ double predicted_passes(const Problem &problem) {
 
 bool prefers_newton(const Problem &problem, const SolveContext &context) {
     if (!newton_takes(problem, 2000)) return false;
+    const double cost = newton_passes(problem, newton_iterations(problem));
+    if (suits_sifting(problem)) {
+        return cost < (problem.loss().task() == Task::classification ? 1 : 2) * passes_on_text(problem);
+    }
     // A loss with kinks takes some 50 iterations, which threads share. spdc_fast, where they hardly help, takes half to twice the passes
     // that text needs where the targets are labels, and a multiple of that where they are numbers.
     const double worth = suits_many_threads(problem, context) || problem.loss().task() == Task::regression ? 20 : 60;
     if (!is_smooth(problem.loss()) && passes_on_text(problem) < worth) return false;
-    return problem.dimension() <= 100 ||
-           newton_passes(problem, newton_iterations(problem.loss())) < predicted_passes(problem);
+    return problem.dimension() <= 100 || cost < predicted_passes(problem);
 }
 
 } // namespace
 
 std::vector<Choice> choose(const Problem &problem, const SolveContext &context) {
     const bool may_copy = context.copy;
-    const Choice newton{
-        Newton{}, "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix",
-        newton_passes(problem, std::min(newton_iterations(problem.loss()), 12.0))}; // not to be shy of it
+    const Choice newton{Newton{},
+                        "auto picked newton: an l2 penalty, and a side of the data small enough to factor its matrix",
+                        newton_passes(problem, std::min(newton_iterations(problem), 12.0))}; // not to be shy of it
     const Choice unpenalised{Newton{},
                              "auto picked newton: no penalty, and few enough features to factor their matrix"};
     Choice fast{SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};

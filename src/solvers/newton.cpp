@@ -395,6 +395,7 @@ std::unique_ptr<Method> make_method(const Problem &problem, const Newton &option
     }
     const bool steps = suits_newton_steps(problem);
     if (steps && !is_dual) return make_fused_newton(problem, context);
+    if (!is_dual && suits_sifting(problem)) return make_sifted_newton(problem, context);
     auto system = is_dual ? make_dual_system(problem, context) : make_primal_system(problem, context);
     return steps ? make_plain_newton(problem, std::move(system)) : make_barrier_newton(problem, std::move(system));
 }

@@ -6,6 +6,8 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
+#include <vector>
 
 namespace spdc {
 
@@ -45,7 +47,20 @@ std::unique_ptr<Method> make_fused_newton(const Problem &problem, const SolveCon
 /// Smooth losses, any system.
 std::unique_ptr<Method> make_plain_newton(const Problem &problem, std::unique_ptr<NewtonSystem> system);
 
+/// Where the barrier begins instead of x = 0: the predictions of the system's x, in the order of the problem, and mu.
+struct BarrierStart {
+    std::vector<double> predictions;
+    double mu;
+};
+
 /// Losses whose duals live in intervals, any system.
-std::unique_ptr<Method> make_barrier_newton(const Problem &problem, std::unique_ptr<NewtonSystem> system);
+std::unique_ptr<Method> make_barrier_newton(const Problem &problem, std::unique_ptr<NewtonSystem> system,
+                                            const std::optional<BarrierStart> &start = {});
+
+/// Whether the loss is linear but for kinks, and rows are so many that samples of them tell which ones are near a kink.
+bool suits_sifting(const Problem &problem);
+
+/// The same for many more rows than features, where the loss is linear but for kinks: on samples of the rows, then on those near a kink.
+std::unique_ptr<Method> make_sifted_newton(const Problem &problem, const SolveContext &context);
 
 } // namespace spdc

@@ -51,13 +51,15 @@ struct Moves {
 
 class BarrierNewton final : public SystemNewton {
   public:
-    BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system);
+    BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system,
+                  const std::optional<BarrierStart> &start);
 
     void advance(double passes) override;
     void point(std::vector<double> &x, std::vector<double> &y) override;
 
   private:
-    void center();
+    double first_mu();
+    void center(double mu);
     void measure(const NewtonSystem::Look &before);
     /// For piece k of rows [begin, end): visit(first place in slacks_, pieces).
     template <class Visit> void each_piece(std::size_t begin, std::size_t end, Visit &&visit) const;
@@ -80,7 +82,8 @@ class BarrierNewton final : public SystemNewton {
     int best_iteration_ = 0, short_steps_ = 0;
 };
 
-BarrierNewton::BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system)
+BarrierNewton::BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSystem> system,
+                             const std::optional<BarrierStart> &start)
     : SystemNewton(problem, std::move(system), 50), gamma_(problem.loss().gamma()) {
     std::visit(
         [&](const auto &loss) {
@@ -91,7 +94,10 @@ BarrierNewton::BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSyste
         problem.loss().variant());
     for (auto *array : {&z_, &first_, &next_}) array->resize(count_, 0.0);
     slacks_.resize(count_ * pieces_);
-    center();
+    for (std::size_t p = 0; start && p < start->predictions.size(); ++p) {
+        z_[p] = start->predictions[system_->row_at(p)];
+    }
+    center(start ? start->mu : first_mu());
 }
 
 void BarrierNewton::describe(std::size_t begin, std::size_t end, std::size_t k, Pieces &pieces) const {
@@ -118,9 +124,8 @@ template <class Visit> void BarrierNewton::each_piece(std::size_t begin, std::si
     }
 }
 
-/// Starts from x = 0 with the slacks that belong to it at a mu well above the typical loss: x has far to go, and steps end where
-/// the first slack is used up.
-void BarrierNewton::center() {
+/// Well above the typical loss: x = 0 has far to go, and steps end where the first slack is used up.
+double BarrierNewton::first_mu() {
     const double *const omega = system_->rows().omega;
     const RowSums size = system_->look([&](std::size_t begin, std::size_t end, RowSums &sums) {
         each_piece(begin, end, [&](std::size_t, const Pieces &piece) {
@@ -130,12 +135,17 @@ void BarrierNewton::center() {
             }
         });
     });
-    const double mu = size.products > 0 ? 2.5 * size.products / size.weight : 1;
+    return size.products > 0 ? 2.5 * size.products / size.weight : 1;
+}
+
+/// The slacks that belong to z at this mu.
+void BarrierNewton::center(double mu) {
+    const double *const omega = system_->rows().omega;
     system_->look([&](std::size_t begin, std::size_t end, RowSums &) {
         each_piece(begin, end, [&](std::size_t at, const Pieces &piece) {
             for (std::size_t j = 0; j < end - begin; ++j) {
                 const double half = 0.5 * (piece.upper[j] - piece.lower[j]);
-                double v = -piece.slope[j];
+                double v = z_[begin + j] - piece.slope[j];
                 if (gamma_ > 0) v -= gamma_ * std::clamp(v / gamma_, piece.lower[j], piece.upper[j]);
                 // v = 2 mu off/(half^2 - off^2) for the distance from the middle
                 const double root = mu + std::sqrt(mu * mu + v * v * half * half);
@@ -328,8 +338,9 @@ void BarrierNewton::point(std::vector<double> &x, std::vector<double> &y) {
 
 } // namespace
 
-std::unique_ptr<Method> make_barrier_newton(const Problem &problem, std::unique_ptr<NewtonSystem> system) {
-    return std::make_unique<BarrierNewton>(problem, std::move(system));
+std::unique_ptr<Method> make_barrier_newton(const Problem &problem, std::unique_ptr<NewtonSystem> system,
+                                            const std::optional<BarrierStart> &start) {
+    return std::make_unique<BarrierNewton>(problem, std::move(system), start);
 }
 
 } // namespace spdc

@@ -30,14 +30,17 @@ double squared_over_l2(const VectorXd &r, const VectorXd &l2, const VectorXd &x)
 
 class PrimalSystem final : public NewtonSystem {
   public:
-    PrimalSystem(const Problem &problem, const SolveContext &context)
+    PrimalSystem(const Problem &problem, const SolveContext &context, const PrimalExtras &extras)
         : rows_(static_cast<double>(problem.rows())), blocks_(problem, context.seed, context, context.team) {
         l2_.resize(static_cast<Eigen::Index>(blocks_.dimension()));
         for (std::int64_t j = 0; j < problem.dimension(); ++j) {
             place_.push_back(static_cast<Eigen::Index>(blocks_.place_of(j)));
             l2_[place_.back()] = problem.regularizer(j).strong_convexity();
         }
-        x_ = step_ = residual_ = next_residual_ = VectorXd::Zero(l2_.size());
+        x_ = slope_ = step_ = residual_ = next_residual_ = VectorXd::Zero(l2_.size());
+        for (std::size_t j = 0; j < extras.slope.size(); ++j) slope_[place_[j]] = extras.slope[j];
+        for (std::size_t j = 0; j < extras.x.size(); ++j) x_[place_[j]] = extras.x[j];
+        constant_ = extras.constant;
         auto vectors = blocks_.make_vectors<2>();
         b_ = std::move(vectors[0]);
         omega_ = std::move(vectors[1]);
@@ -92,9 +95,9 @@ class PrimalSystem final : public NewtonSystem {
     }
     double mismatch() const override { return squared_over_l2(residual_, l2_, x_); }
 
-    double penalty() const override { return 0.5 * l2_.dot(x_.cwiseProduct(x_)); }
+    double penalty() const override { return 0.5 * l2_.dot(x_.cwiseProduct(x_)) + slope_.dot(x_) + constant_; }
     LineSlope penalty_slope() const override {
-        return {l2_.cwiseProduct(x_).dot(step_), l2_.cwiseProduct(step_).dot(step_)};
+        return {(l2_.cwiseProduct(x_) + slope_).dot(step_), l2_.cwiseProduct(step_).dot(step_)};
     }
     void point(std::vector<double> &x) const override {
         x.clear();
@@ -107,9 +110,9 @@ class PrimalSystem final : public NewtonSystem {
         blocks_.sum(blocks_.blocks(), hessian, sums_, work);
         threads_ = blocks_.threads();
     }
-    /// Lambda x + (1/n) A'w of the last pass.
+    /// Lambda x + (1/n) A'w of the last pass, and the slope of the linear term.
     VectorXd residual_at(const VectorXd &x) const {
-        return view(sums_.gradient.data(), sums_.gradient.size()) / rows_ + l2_.cwiseProduct(x);
+        return view(sums_.gradient.data(), sums_.gradient.size()) / rows_ + l2_.cwiseProduct(x) + slope_;
     }
     /// move += A part, and what the step as a whole means to the rows.
     void follow(const VectorXd &part, double *move, const Watch &watch, double goal) {
@@ -142,7 +145,8 @@ class PrimalSystem final : public NewtonSystem {
     RowBlocks blocks_;
     std::vector<Eigen::Index> place_;
     RowVector b_, omega_;
-    VectorXd l2_, x_, step_;
+    VectorXd l2_, slope_, x_, step_;
+    double constant_ = 0;
     VectorXd residual_, next_residual_; // of the duals: here, and after the whole step
     Eigen::MatrixXd hessian_;
     ScaledCholesky factor_;
@@ -399,8 +403,9 @@ void DualSystem::point(std::vector<double> &x) const {
 
 } // namespace
 
-std::unique_ptr<NewtonSystem> make_primal_system(const Problem &problem, const SolveContext &context) {
-    return std::make_unique<PrimalSystem>(problem, context);
+std::unique_ptr<NewtonSystem> make_primal_system(const Problem &problem, const SolveContext &context,
+                                                 const PrimalExtras &extras) {
+    return std::make_unique<PrimalSystem>(problem, context, extras);
 }
 
 std::unique_ptr<NewtonSystem> make_dual_system(const Problem &problem, const SolveContext &context) {

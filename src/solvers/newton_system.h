@@ -57,8 +57,16 @@ class NewtonSystem {
     int threads_ = 1;
 };
 
+/// What a system may know beside the problem: a linear term <slope, x> + constant of the objective, and where to start.
+struct PrimalExtras {
+    std::vector<double> slope;
+    double constant = 0;
+    std::vector<double> x;
+};
+
 /// A matrix of dimension x dimension.
-std::unique_ptr<NewtonSystem> make_primal_system(const Problem &problem, const SolveContext &context);
+std::unique_ptr<NewtonSystem> make_primal_system(const Problem &problem, const SolveContext &context,
+                                                 const PrimalExtras &extras = {});
 
 /// A matrix of rows x rows. Needs a positive penalty on all but a few coordinates.
 std::unique_ptr<NewtonSystem> make_dual_system(const Problem &problem, const SolveContext &context);
