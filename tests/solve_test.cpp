@@ -498,6 +498,23 @@ TEST(Solve, AutoLeavesRowsThatAreAlikeToConjugateGradients) {
     }
 }
 
+// The strength of the features decides, not that of an intercept that is penalised less.
+TEST(Solve, AutoTakesOneFactorForAllFeaturesAsTheirPenalty) {
+    const TinyData data = tiny_data({.task = Task::classification, .rows = 2100, .columns = 2200, .density = 0.01});
+    ProblemOptions options;
+    options.intercept = Intercept::penalized;
+    for (const double factor : {1.0, 1e4}) {
+        options.penalty_factors.assign(2200, factor);
+        const Problem problem(as_dataset(data), Logistic{}, L2{1e-3 / factor}, options);
+        const Result result = solve(problem, Auto{});
+        EXPECT_TRUE(result.converged());
+        EXPECT_EQ(result.solver, "spdc_fast");
+    }
+    options.penalty_factors[7] = 1;
+    const Problem problem(as_dataset(data), Logistic{}, L2{1e-7}, options);
+    EXPECT_EQ(solve(problem, Auto{}, pass_limit_of(1)).solver, "newton_cg");
+}
+
 TEST(Solve, AutoNamesItsChoiceAndItsReason) {
     const Result chosen = solve(tiny_problem());
     EXPECT_NE(chosen.solver, "auto");

@@ -137,7 +137,7 @@ void HybridMethod::certified(const Found &found) {
 
 std::unique_ptr<Method> make_method(const Problem &problem, const Hybrid &options, const SolveContext &context) {
     check_newton_cg(problem, options.name);
-    if (problem.strong_convexity() == 0 || !problem.penalty_factors().empty()) {
+    if (!problem.is_uniform() || problem.regularizer(0).strong_convexity() == 0) {
         fail(ErrorKind::unsupported,
              fmt::format("solver {} needs an l2 penalty, the same for every feature; the solver newton_cg takes "
                          "different ones",
