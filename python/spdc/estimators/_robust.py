@@ -107,7 +107,7 @@ class HuberRegressor(RegressorMixin, Certified, LinearModel):
         self
         """
         X, y, weights = self._validated(X, y, sample_weight, y_numeric=True)
-        y = y.astype(np.float64)
+        y = y.astype(np.float64, copy=False)
         fit = _ScaleSearch(self, X, y, weights)
         scale = fit.search()
         result = fit.result_at(scale)
@@ -171,13 +171,14 @@ class _ScaleSearch:
         self.kept = {kept: self.kept[kept] for kept in (best, scale)}
         return self.values[scale]
 
+    def _deviation(self) -> float:
+        """The standard deviation of the targets."""
+        squares = (self.y - np.average(self.y, weights=self.weights)) ** 2
+        return max(float(np.sqrt(np.average(squares, weights=self.weights))), self.smallest)
+
     def search(self) -> float:
         """The root, or the smallest scale where the fit is perfect."""
-        residuals = self.y - np.average(self.y, weights=self.weights)
-        scale = max(float(np.sqrt(np.average(residuals**2, weights=self.weights))), self.smallest)
-        start = self.estimator._start()
-        if start is not None:
-            scale = self.estimator.scale_
+        scale = self._deviation() if self.estimator._start() is None else self.estimator.scale_
         low = high = scale
         value = self.excess(scale)
         while value > 0:  # too small a scale
