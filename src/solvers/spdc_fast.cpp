@@ -88,8 +88,8 @@ struct VisitingOrder {
 /// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted. Values: pointers,
 /// or Same. Index: of the columns that are read; those of another width are copied.
 template <class Values, class Index> struct RandomRows {
-    std::size_t count;           // of rows
-    std::vector<RowState> state; // one more than rows
+    std::size_t count;                                         // of rows
+    std::vector<RowState, ReturningAllocator<RowState>> state; // one more than rows
     const Index *columns = nullptr;
     /// How to visit them.
     VisitingOrder order(const Problem &problem) const;

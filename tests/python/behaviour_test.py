@@ -256,6 +256,7 @@ FITS = [
     ("LinearSVC", {"loss": "hinge", "C": 0.001, "copy": False}, "every other row has weight 0"),
     ("LinearSVC", {"C": 0.001, "intercept_scaling": 10.0, "copy": False}),
     ("LinearSVC", {"C": 0.001, "solver": "newton_cg", "copy": False}),
+    ("LogisticRegression", {"C": 100, "max_iter": 60, "solver": "hybrid", "copy": False}),
     ("HuberRegressor", {"alpha": 1e3, "max_iter": 10, "copy": False}),
 ]
 
