@@ -226,19 +226,28 @@ AnyLoss loss_of(const std::string &name, const nb::dict &options) {
 
 // ---- the problem and its solution
 
-/// What a problem is made of, kept for the model that verify() checks.
+using MaybeVector = std::optional<Vector<double>>;
+
+/// What a problem is made of, but for targets and weights that were given with it: the problem has its own.
 struct Job {
     Dataset data;
     ProblemOptions options;
     Problem problem;
 };
 
-Job make_job(Dataset data, std::vector<double> targets, std::vector<std::string> label_names,
-             std::vector<double> weights, const AnyLoss &loss, ProblemOptions options) {
-    data.targets = from_user_order(data, std::move(targets));
+Dataset with(Dataset data, const Vector<double> &targets, const MaybeVector &weights) {
+    data.targets = from_user_order(data, numbers(targets));
+    if (weights && weights->size() > 0) data.weights = from_user_order(data, numbers(weights));
+    return data;
+}
+
+Job make_job(Dataset data, const Vector<double> &targets, std::vector<std::string> label_names,
+             const MaybeVector &weights, const AnyLoss &loss, ProblemOptions options) {
+    const nb::gil_scoped_release unlocked;
+    data.targets.clear(); // of a file
     data.label_names = std::move(label_names);
-    if (!weights.empty()) data.weights = from_user_order(data, std::move(weights));
-    const Problem problem(data, loss, L2{1}, options); // without any penalty it would list all features
+    // without any penalty it would list all features
+    const Problem problem(with(data, targets, weights), loss, L2{1}, options);
     return {std::move(data), std::move(options), problem};
 }
 
@@ -381,9 +390,22 @@ class Run {
     std::exception_ptr error_;
 };
 
+/// The numbers of a start where the caller has them.
+struct GivenStart {
+    MaybeVector weights, intercepts, dual;
+    std::vector<double> shuffled_dual; // where the data's rows are in another order than the caller's
+
+    Start view() const {
+        const auto numbers = [](const MaybeVector &array) {
+            return array ? span_of(*array) : std::span<const double>();
+        };
+        return {numbers(weights), numbers(intercepts), shuffled_dual.empty() ? numbers(dual) : shuffled_dual};
+    }
+};
+
 nb::tuple solve_job(const Job &job, const std::string &solver_name, const nb::dict &solver_options,
                     const nb::dict &stopping_options, std::uint64_t seed, int threads, const std::string &presolve,
-                    bool copy, const std::optional<Start> &start, nb::object callback, double elapsed) {
+                    bool copy, const GivenStart *start, nb::object callback, double elapsed) {
     AnySolver solver = make_solver(solver_name);
     set_variant(solver, "solver", solver_options);
     Stopping stopping;
@@ -395,7 +417,8 @@ nb::tuple solve_job(const Job &job, const std::string &solver_name, const nb::di
     context.threads = threads;
     context.copy = copy;
     parse(presolve, context.presolve);
-    if (start) context.start = &*start;
+    const Start begin = start ? start->view() : Start{};
+    if (start) context.start = &begin;
     Run run(std::move(callback), elapsed);
     Result result = run.solve(job.problem, solver, stopping, context);
     result.seconds += elapsed;
@@ -405,17 +428,19 @@ nb::tuple solve_job(const Job &job, const std::string &solver_name, const nb::di
     return nb::make_tuple(dict_of(std::move(result), std::move(dual)), run.exception());
 }
 
-Start make_start(const Job &job, const std::optional<Vector<double>> &weights,
-                 const std::optional<Vector<double>> &intercepts, const std::optional<Vector<double>> &dual) {
-    Start start{numbers(weights), numbers(intercepts), numbers(dual)};
-    if (!start.dual.empty()) start.dual = from_user_order(job.data, std::move(start.dual), job.problem.outputs());
+GivenStart make_start(const Job &job, MaybeVector weights, MaybeVector intercepts, MaybeVector dual) {
+    GivenStart start{std::move(weights), std::move(intercepts), std::move(dual), {}};
+    if (start.dual && !job.data.row_order.empty()) {
+        start.shuffled_dual = from_user_order(job.data, numbers(start.dual), job.problem.outputs());
+    }
     return start;
 }
 
-/// Recomputes the certificate with the command line's own formulas, which share none with the library.
-nb::dict verify_job(const Job &job, const Vector<double> &weights, const Vector<double> &intercepts,
-                    const Vector<double> &dual, const std::vector<std::pair<double, double>> &stated,
-                    double tolerance) {
+/// Recomputes the certificate with the command line's own formulas, which share none with the library. Targets and row weights are
+/// those the job was made with.
+nb::dict verify_job(const Job &job, const Vector<double> &targets, const MaybeVector &row_weights,
+                    const Vector<double> &weights, const Vector<double> &intercepts, const Vector<double> &dual,
+                    const std::vector<std::pair<double, double>> &stated, double tolerance) {
     Result result;
     result.features = job.problem.features();
     result.outputs = job.problem.outputs();
@@ -432,8 +457,9 @@ nb::dict verify_job(const Job &job, const Vector<double> &weights, const Vector<
     std::vector<double> y = from_user_order(job.data, numbers(dual), result.outputs);
     const auto found = [&] {
         const nb::gil_scoped_release unlocked;
-        const Model model = make_model(job.data, job.options, job.problem, result, tolerance);
-        return cli::verify(model, job.data, job.options.penalty_factors, y, tolerance);
+        const Dataset data = with(job.data, targets, row_weights);
+        const Model model = make_model(data, job.options, job.problem, result, tolerance);
+        return cli::verify(model, data, job.options.penalty_factors, y, tolerance);
     }();
     nb::list certificates;
     for (const cli::VerifiedOutput &output : found.outputs) {
@@ -538,7 +564,7 @@ NB_MODULE(_core, module) {
     module.def("read", &read, "path"_a, "format"_a, "index_base"_a.none(), "features"_a, "label_column"_a, "threads"_a,
                "check_entries"_a, nb::call_guard<nb::gil_scoped_release>());
 
-    nb::class_<Start>(module, "Start", "Where a run starts.");
+    nb::class_<GivenStart>(module, "Start", "Where a run starts.");
     nb::class_<Job>(module, "Job", "A problem, and what it was made of.")
         .def_prop_ro("rows", [](const Job &job) { return job.problem.data_rows(); })
         .def_prop_ro("outputs", [](const Job &job) { return job.problem.outputs(); })
@@ -553,18 +579,17 @@ NB_MODULE(_core, module) {
         .def("start", &make_start, "weights"_a.none(), "intercepts"_a.none(), "dual"_a.none())
         .def("solve", &solve_job, "solver"_a, "solver_options"_a, "stopping"_a, "seed"_a, "threads"_a, "presolve"_a,
              "copy"_a, "start"_a.none(), "callback"_a.none(), "elapsed"_a)
-        .def("verify", &verify_job, "weights"_a, "intercepts"_a, "dual"_a, "stated"_a, "tolerance"_a);
+        .def("verify", &verify_job, "targets"_a, "row_weights"_a.none(), "weights"_a, "intercepts"_a, "dual"_a,
+             "stated"_a, "tolerance"_a);
     module.def(
         "job",
         [](const Dataset &data, const Vector<double> &targets, std::vector<std::string> label_names,
-           const std::optional<Vector<double>> &weights, const std::string &loss, const nb::dict &loss_options,
-           const std::string &intercept, const std::optional<Vector<double>> &penalty_factors,
+           const MaybeVector &weights, const std::string &loss, const nb::dict &loss_options,
+           const std::string &intercept, const MaybeVector &penalty_factors,
            std::map<std::string, double> class_weights, bool balanced, bool copy) {
-            const AnyLoss chosen = loss_of(loss, loss_options);
             ProblemOptions options{parse_intercept(intercept), numbers(penalty_factors), std::move(class_weights),
                                    balanced, copy};
-            const nb::gil_scoped_release unlocked;
-            return make_job(data, numbers(targets), std::move(label_names), numbers(weights), chosen,
+            return make_job(data, targets, std::move(label_names), weights, loss_of(loss, loss_options),
                             std::move(options));
         },
         "data"_a, "targets"_a, "label_names"_a, "weights"_a.none(), "loss"_a, "loss_options"_a, "intercept"_a,

@@ -197,7 +197,7 @@ class Certifier::Points {
     void offer(Pair &&pair, double good_enough);
     Pair room();
     Pair take();
-    bool has_no_minimizer() const;
+    bool has_no_minimizer();
 
     Team &team() { return team_; }
     const Certificate &certificate() const { return certificate_; }
@@ -452,9 +452,9 @@ double Certifier::Points::dual_value(double scale) {
     return -losses[0] / static_cast<double>(problem_.rows()) - support[0];
 }
 
-bool Certifier::Points::has_no_minimizer() const {
+bool Certifier::Points::has_no_minimizer() {
     if (!problem_.needs_radius() || x_.empty()) return false;
-    Vector direction(x_.size(), 0.0), moved(at(problem_.rows()));
+    Vector direction(x_.size(), 0.0);
     bool moves = false;
     each_regularizer(problem_, [&](std::size_t j, const auto &g) {
         if (x_[j] == 0 || g.value(1e9 * x_[j]) != 0) return; // a move in j is paid for, sooner or later
@@ -462,10 +462,11 @@ bool Certifier::Points::has_no_minimizer() const {
         moves = true;
     });
     if (!moves) return false;
-    predict(problem_, direction, moved, team_);
+    resize(new_z_, at(problem_.rows()), team_); // free until the next point comes, which needs it
+    predict(problem_, direction, new_z_, team_);
     bool falls = false;
-    for (std::size_t i = 0; i < moved.size(); ++i) {
-        const int sign = problem_.loss().recession(moved[i], problem_.targets()[i]);
+    for (std::size_t i = 0; i < new_z_.size(); ++i) {
+        const int sign = problem_.loss().recession(new_z_[i], problem_.targets()[i]);
         if (sign > 0) return false;
         falls = falls || sign < 0;
     }

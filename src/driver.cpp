@@ -208,13 +208,13 @@ void Driver::advance(Method &method, double next) {
     }
 }
 
-const Outcome &Driver::start(std::vector<double> x,
-                             const std::function<std::vector<double>(std::span<const double>)> &dual) {
+const Outcome &Driver::start(std::vector<double> x, DualOf dual) {
     start_x_ = std::move(x); // first of all: an interrupted run is to end there
-    start_y_ = dual(start_x_);
+    start_dual_ = std::move(dual);
+    Certifier::Pair pair{start_x_, start_dual_(start_x_)};
     const double begin = clock_.seconds();
     solver_ = "start";
-    certifier_.offer(start_x_, start_y_, stopping_.tolerance);
+    certifier_.offer(std::move(pair), stopping_.tolerance);
     outcome_.seconds_certifying += clock_.seconds() - begin;
     record(0, std::numeric_limits<double>::quiet_NaN());
     const bool go_on = ask_observers();
@@ -232,7 +232,7 @@ const Outcome &Driver::run(Method &method, const std::string &solver, std::optio
     passes_before_ = outcome_.passes - method.passes();
     outcome_.remaining = infinity;
     method.aim(stopping_.tolerance);
-    if (method.passes() == 0 && !start_x_.empty()) method.start(start_x_, start_y_);
+    if (method.passes() == 0 && !start_x_.empty()) method.start(start_x_, start_dual_(start_x_));
     try {
         drive(method, successor, patience);
     } catch (const Interrupted &) {

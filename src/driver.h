@@ -57,10 +57,11 @@ class Driver {
     Driver(const Problem &problem, Certifier &certifier, const Stopping &stopping, Interrupt &interrupt,
            const Clock &clock, std::int64_t output, Trace &trace);
 
-    /// Offers a point to start from, with the dual point that belongs to it, and passes both on to all methods that follow. Says how
-    /// that ended: not_run, unless it was good enough or the observer wanted no more.
-    const Outcome &start(std::vector<double> x,
-                         const std::function<std::vector<double>(std::span<const double>)> &dual);
+    /// The dual point that belongs to x.
+    using DualOf = std::function<std::vector<double>(std::span<const double> x)>;
+    /// Offers a point to start from, with its dual point, and passes both on to all methods that follow: dual is asked again for each, so
+    /// that between two of them nobody keeps it. Says how that ended: not_run, unless it was good enough or the observer wanted no more.
+    const Outcome &start(std::vector<double> x, DualOf dual);
     /// Runs the method until something stops it; the certifier then holds the best point. Where another one could follow that is
     /// likely to need `successor` passes, a method that breaks down or would need many more is left, after
     /// `patience` passes at the earliest, with not_run; run() may take it up again later.
@@ -93,8 +94,9 @@ class Driver {
     std::string solver_;
     double passes_before_ = 0; // by earlier methods
     bool usable_ = true;
-    std::vector<double> start_x_, start_y_; // empty: none
-    double guess_error_ = 1;                // gap over the method's own guess of it, at the last certificate
+    std::vector<double> start_x_; // empty: none
+    DualOf start_dual_;
+    double guess_error_ = 1; // gap over the method's own guess of it, at the last certificate
 };
 
 } // namespace spdc

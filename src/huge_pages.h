@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <memory>
 #include <new>
 #include <vector>
 
@@ -60,6 +61,40 @@ template <class T> struct UnfilledHugePageAllocator : HugePageAllocator<T> {
     UnfilledHugePageAllocator() = default;
     template <class U> UnfilledHugePageAllocator(const UnfilledHugePageAllocator<U> &) noexcept {} // NOLINT: as above
     template <class U> void construct(U *place) noexcept { ::new (static_cast<void *>(place)) U; }
+};
+
+/// For the largest array of a run that others of the same size follow: it goes back to the system when it is let go. malloc would keep it as a
+/// gap, and once something small that stays has been put there, the next one finds no room and takes as much again.
+template <class T> struct ReturningAllocator {
+    using value_type = T;
+
+    ReturningAllocator() = default;
+    template <class U> ReturningAllocator(const ReturningAllocator<U> &) noexcept {} // NOLINT: allocators convert
+
+    T *allocate(std::size_t count) {
+#ifdef __linux__
+        if (count * sizeof(T) >= smallest_) {
+            void *const pages = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+            if (pages == MAP_FAILED) throw std::bad_alloc();
+            return static_cast<T *>(pages);
+        }
+#endif
+        return std::allocator<T>().allocate(count);
+    }
+    void deallocate(T *memory, std::size_t count) noexcept {
+#ifdef __linux__
+        if (count * sizeof(T) >= smallest_) {
+            munmap(memory, count * sizeof(T));
+            return;
+        }
+#endif
+        std::allocator<T>().deallocate(memory, count);
+    }
+    bool operator==(const ReturningAllocator &) const noexcept { return true; }
+
+  private:
+    static constexpr std::size_t smallest_ = std::size_t{1} << 18; // bytes: below, two calls of the system cost more
 };
 
 /// Room for so many numbers in a plain vector, of large pages.

@@ -248,6 +248,7 @@ void Problem::set_regularizer(std::vector<double> penalty_factors) {
     if (std::any_of(penalty_factors.begin(), penalty_factors.end(), [](double f) { return f != 1; })) {
         factors_ = std::move(penalty_factors);
     }
+    is_uniform_ = std::all_of(factors_.begin(), factors_.end(), [&](double f) { return f == factors_.front(); });
     free_.clear();
     needs_radius_ = false;
     strong_convexity_ = infinity;

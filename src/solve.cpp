@@ -138,7 +138,7 @@ struct OutputRun {
 /// Starts must fit, and every number must be finite.
 void check_start(const Start &start, const Problem &problem) {
     const auto outputs = problem.outputs();
-    const auto check = [](const char *part, const std::vector<double> &numbers, std::int64_t expected) {
+    const auto check = [](const char *part, std::span<const double> numbers, std::int64_t expected) {
         if (!numbers.empty() && static_cast<std::int64_t>(numbers.size()) != expected) {
             fail(ErrorKind::invalid_argument, fmt::format("start: {} {}, expected {}", numbers.size(), part, expected));
         }
@@ -151,25 +151,36 @@ void check_start(const Start &start, const Problem &problem) {
     check("dual variables", start.dual, problem.data_rows() * outputs);
 }
 
+/// y_i = phi'(a_i'x)
+std::vector<double> implied_dual(const Problem &single, std::span<const double> x) {
+    std::vector<double> y(static_cast<std::size_t>(single.rows()));
+    single.predict(x, y);
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = single.loss().derivative(y[i], single.targets()[i]);
+    return y;
+}
+
 /// The start of output k: weights inside their bounds, and dual variables inside their domains, those that x implies if none are given.
 Outcome start_output(const Start &start, const Problem &single, std::int64_t k, std::int64_t outputs, Driver &driver) {
     const auto column = static_cast<std::size_t>(k), step = static_cast<std::size_t>(outputs);
-    const auto features = static_cast<std::size_t>(single.features()), n = static_cast<std::size_t>(single.rows());
+    const auto features = static_cast<std::size_t>(single.features());
     const Interval bounds = std::visit([](const auto &g) { return g.parts().bounds; }, single.regularizer().variant());
     std::vector<double> x(static_cast<std::size_t>(single.dimension()));
     for (std::size_t j = 0; j < features && !start.weights.empty(); ++j) {
         x[j] = bounds.clip(start.weights[j * step + column]);
     }
     if (!start.intercepts.empty()) x.back() = start.intercepts[column];
-    return driver.start(std::move(x), [&](std::span<const double> from) {
-        std::vector<double> y(n);
-        if (start.dual.empty()) single.predict(from, y);
+    if (start.dual.empty()) {
+        return driver.start(std::move(x), [&single, implied = std::vector<double>()](auto from) mutable {
+            if (implied.empty()) implied = implied_dual(single, from); // half a pass: once
+            return implied;
+        });
+    }
+    return driver.start(std::move(x), [&start, &single, column, step](auto) {
+        std::vector<double> y(static_cast<std::size_t>(single.rows()));
         const auto kept = single.kept_rows();
-        for (std::size_t i = 0; i < n; ++i) {
-            const double b = single.targets()[i];
+        for (std::size_t i = 0; i < y.size(); ++i) {
             const std::size_t row = kept.empty() ? i : static_cast<std::size_t>(kept[i]);
-            y[i] = start.dual.empty() ? single.loss().derivative(y[i], b)
-                                      : single.loss().domain(b).clip(start.dual[row * step + column]);
+            y[i] = single.loss().domain(single.targets()[i]).clip(start.dual[row * step + column]);
         }
         return y;
     });

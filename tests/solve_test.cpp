@@ -498,6 +498,23 @@ TEST(Solve, AutoLeavesRowsThatAreAlikeToConjugateGradients) {
     }
 }
 
+// The strength of the features decides, not that of an intercept that is penalised less.
+TEST(Solve, AutoTakesOneFactorForAllFeaturesAsTheirPenalty) {
+    const TinyData data = tiny_data({.task = Task::classification, .rows = 2100, .columns = 2200, .density = 0.01});
+    ProblemOptions options;
+    options.intercept = Intercept::penalized;
+    for (const double factor : {1.0, 1e4}) {
+        options.penalty_factors.assign(2200, factor);
+        const Problem problem(as_dataset(data), Logistic{}, L2{1e-3 / factor}, options);
+        const Result result = solve(problem, Auto{});
+        EXPECT_TRUE(result.converged());
+        EXPECT_EQ(result.solver, "spdc_fast");
+    }
+    options.penalty_factors[7] = 1;
+    const Problem problem(as_dataset(data), Logistic{}, L2{1e-7}, options);
+    EXPECT_EQ(solve(problem, Auto{}, pass_limit_of(1)).solver, "newton_cg");
+}
+
 TEST(Solve, AutoNamesItsChoiceAndItsReason) {
     const Result chosen = solve(tiny_problem());
     EXPECT_NE(chosen.solver, "auto");
@@ -612,9 +629,10 @@ TEST(SolveStarts, NearTheOptimumAndNeedsFewerPasses) {
     for (const Cell &cell : cells_of_all_solvers()) {
         const Problem problem = problem_of(cell);
         const Result cold = solve(problem, cell.solver.solver, tolerance_of(1e-9));
-        Start start = start_of(cold);
-        for (double &w : start.weights) w *= 1 + 1e-6;
-        for (double &y : start.dual) y *= 1 + 1e-6;
+        Result near = cold;
+        for (double &w : near.weights) w *= 1 + 1e-6;
+        for (double &y : near.dual) y *= 1 + 1e-6;
+        const Start start = start_of(near);
         SolveContext context;
         context.start = &start;
         const Result warm = solve(problem, cell.solver.solver, tolerance_of(1e-9), context);
@@ -713,14 +731,14 @@ TEST(SolveStops, WhateverTheSolverIsAt) {
 
 TEST(SolveStops, WithTheWeightsItStartedFromIfInterruptedAtOnce) {
     const Problem problem = tiny_problem();
-    Start start;
-    start.weights.assign(static_cast<std::size_t>(problem.features()), 0.25);
+    const std::vector<double> weights(static_cast<std::size_t>(problem.features()), 0.25);
+    const Start start{weights, {}, {}};
     const std::atomic<bool> flag{true};
     SolveContext context;
     context.interrupt = &flag;
     context.start = &start;
     const Result result = solve(problem, Spdc{}, tolerance_of(1e-14), context);
-    EXPECT_EQ(result.weights, start.weights);
+    EXPECT_EQ(result.weights, weights);
     expect_own_valid_gap(problem, result);
 }
 
@@ -779,8 +797,8 @@ TEST(SolveStarts, FromWeightsAlone) {
 
 TEST(SolveRefuses, AStartThatDoesNotFit) {
     const Problem problem = tiny_problem();
-    for (const Start &start : {Start{{1, 2}, {}, {}}, Start{{}, {1}, {}}, Start{{}, {}, {1, 1}},
-                               Start{std::vector<double>(5, std::nan("")), {}, {}}}) {
+    const std::vector<double> one{1}, two{1, 2}, no_numbers(5, std::nan(""));
+    for (const Start &start : {Start{two, {}, {}}, Start{{}, one, {}}, Start{{}, {}, two}, Start{no_numbers, {}, {}}}) {
         SolveContext context;
         context.start = &start;
         EXPECT_THROW(solve(problem, Auto{}, {}, context), Error);

@@ -180,6 +180,74 @@ TEST(SpdcFast, EqualsTheEagerTwinWithAConstantColumn) {
     for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], twin.y[i], 1e-9);
 }
 
+ProblemOptions with_factor(double factor, std::size_t features, Intercept intercept) {
+    ProblemOptions options;
+    options.intercept = intercept;
+    options.penalty_factors.assign(features, factor);
+    return options;
+}
+
+TEST(SpdcFast, EqualsTheEagerTwinWithOneFactorForAllFeatures) {
+    const double lambda = 1e-3, factor = 50; // 2e-5 for the intercept
+    const TinyData data = tiny_data(full_rows(Task::classification));
+    for (const Intercept intercept : {Intercept::none, Intercept::free, Intercept::penalized}) {
+        const Problem problem(as_dataset(data), SquaredHinge{}, L2{lambda / factor},
+                              with_factor(factor, data.rows[0].size(), intercept));
+        SolveContext context;
+        context.seed = 5;
+        const auto method = make_method(problem, SpdcFast{.omega = 2, .shrinking = false, .owners = {}}, context);
+        const double n = static_cast<double>(problem.rows());
+        EagerFast twin = eager_fast(problem, lambda,
+                                    2 * std::sqrt(problem.loss().gamma() / (lambda * n)) / median_norm(problem), false);
+        VisitingOrder order(problem.rows(), {}, false, context.seed);
+        for (int sweep = 0; sweep < 25; ++sweep) {
+            for (const std::int64_t i : order.next_sweep()) twin.visit(at(i));
+        }
+        const auto [x, y] = point_after(*method, 25);
+        const std::vector<double> expected = weights(twin, problem);
+        for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(x[j], expected[j], 1e-9) << j;
+        for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], twin.y[i], 1e-9) << i;
+    }
+}
+
+// (lambda/2) v^2 of a column of s is (lambda/2s^2) b^2 of the intercept b = s v.
+TEST(SpdcFast, OneFactorForAllFeaturesIsAConstantColumnOfAnotherSize) {
+    const double lambda = 1e-3, s = 7;
+    const TinyData data = tiny_data(full_rows(Task::classification));
+    for (const bool copy : {true, false}) {
+        SolveContext context;
+        context.copy = copy;
+        const Problem column(as_dataset(with_constant(data, s, false)), SquaredHinge{}, L2{lambda});
+        const Problem factors(as_dataset(data), SquaredHinge{}, L2{lambda / (s * s)},
+                              with_factor(s * s, data.rows[0].size(), Intercept::penalized));
+        auto [expected_x, expected_y] = point_after(*make_method(column, SpdcFast{}, context), 12);
+        expected_x.back() *= s;
+        const auto [x, y] = point_after(*make_method(factors, SpdcFast{}, context), 12);
+        for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(x[j], expected_x[j], 1e-11) << j;
+        for (std::size_t i = 0; i < y.size(); ++i) EXPECT_NEAR(y[i], expected_y[i], 1e-11) << i;
+    }
+}
+
+TEST(SpdcFast, RefusesFactorsThatDifferOrAreZero) {
+    const TinyData data = tiny_data(full_rows(Task::classification));
+    for (const double first : {2.0, 0.0}) {
+        for (const double others : {first, 1.0}) {
+            ProblemOptions options = with_factor(others, data.rows[0].size(), Intercept::penalized);
+            options.penalty_factors[0] = first;
+            const Problem problem(as_dataset(data), SquaredHinge{}, L2{1e-3}, options);
+            const bool is_taken = first == others && first > 0;
+            EXPECT_EQ(problem.is_uniform(), first == others);
+            for (const char *solver : {"spdc_fast", "hybrid"}) {
+                if (is_taken) {
+                    EXPECT_TRUE(solve(problem, make_solver(solver), {}).converged()) << solver;
+                } else {
+                    EXPECT_THROW(solve(problem, make_solver(solver), {}), Error) << solver;
+                }
+            }
+        }
+    }
+}
+
 /// An intercept's column is in every row: in the units of the rows it would make them alike.
 TEST(SpdcFast, AnInterceptCostsFewPassesWhereRowsHaveFeaturesOfTheirOwn) {
     TinyData data = tiny_data({.task = Task::classification, .rows = 2000, .columns = 1500, .density = 0.01});

@@ -96,10 +96,12 @@ TEST(SpdcOwnersThreads, EqualTheEagerTwinOneRowAfterAnother) {
         for (const double lambda : {1e-1, 1e-4}) {
             for (const double omega : {1.0, 3.0}) {
                 for (const Intercept intercept : {Intercept::none, Intercept::penalized, Intercept::free}) {
+                    const Dataset data = as_dataset(sign_data(loss.task(), intercept != Intercept::none));
+                    const double factor = omega == 1 ? 1 : 50; // of the features, not of the intercept
                     ProblemOptions problem_options;
                     problem_options.intercept = intercept;
-                    const Problem problem(as_dataset(sign_data(loss.task(), intercept != Intercept::none)), loss,
-                                          L2{lambda}, problem_options);
+                    problem_options.penalty_factors.assign(at(data.features()), factor);
+                    const Problem problem(data, loss, L2{lambda / factor}, problem_options);
                     SolveContext context;
                     context.seed = 5;
                     context.threads = 2;

@@ -121,6 +121,8 @@ class Problem {
     bool needs_radius() const noexcept { return needs_radius_; }
     /// Smallest strong convexity over the coordinates that are penalised at all; 0 when none is strongly convex.
     double strong_convexity() const noexcept { return strong_convexity_; }
+    /// Whether all features have the same penalty, which regularizer(0) is; the intercept may have another.
+    bool is_uniform() const noexcept { return is_uniform_; }
     /// Whether every g_j is strongly convex.
     bool is_strongly_convex() const noexcept { return all_strongly_convex_; }
 
@@ -172,6 +174,7 @@ class Problem {
     double strong_convexity_ = 0;
     bool all_strongly_convex_ = false;
     bool needs_radius_ = false;
+    bool is_uniform_ = true;
     bool is_shuffled_ = false;
     std::vector<std::int64_t> kept_rows_;
     SharedNumbers raw_targets_; // as in the data, rows of weight zero gone; empty when there is one output

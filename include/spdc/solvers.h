@@ -312,9 +312,9 @@ enum class Presolve {
 std::string_view to_string(Presolve presolve);
 void parse(const std::string &name, Presolve &presolve);
 
-/// Where to start: parts of a Result of the same features, outputs and rows. Empty parts are unknown.
+/// Where to start: parts of a Result of the same features, outputs and rows, which must outlive the run. Empty parts are unknown.
 struct Start {
-    std::vector<double> weights, intercepts, dual;
+    std::span<const double> weights, intercepts, dual;
 };
 
 /// Cores that this process may use: those of its affinity mask, or fewer where a container's processor quota (cgroup cpu.max) allows

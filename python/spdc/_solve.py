@@ -59,8 +59,8 @@ def core_job(*arguments) -> _core.Job:
         raise ValueError(str(error)) from None
 
 
-def _make_job(X, y, problem: dict) -> tuple[_core.Job, np.ndarray | None]:
-    """The job without its penalty, and the labels in classification."""
+def _make_job(X, y, problem: dict) -> tuple[_core.Job, np.ndarray | None, tuple]:
+    """The job without its penalty, the labels in classification, and targets and weights as it was given them."""
     if isinstance(X, (str, bytes, os.PathLike)):
         X = read(X)
     data = as_dataset(X)
@@ -75,11 +75,12 @@ def _make_job(X, y, problem: dict) -> tuple[_core.Job, np.ndarray | None]:
     balanced = isinstance(class_weight, str) and class_weight == "balanced"
     if not (balanced or class_weight is None or isinstance(class_weight, dict)):
         raise ValueError(f"class_weight = {class_weight!r}; expected None, 'balanced' or a dict")
+    weights = None if weights is None else as_numbers(weights, "weights", data.shape[0])
     job = core_job(
         data,
         targets,
         names,
-        None if weights is None else as_numbers(weights, "weights", data.shape[0]),
+        weights,
         problem["loss"],
         problem["loss_options"],
         problem["intercept"],
@@ -90,8 +91,8 @@ def _make_job(X, y, problem: dict) -> tuple[_core.Job, np.ndarray | None]:
     )
     labels = job.label_names
     if not labels:
-        return job, None
-    return job, np.asarray(labels if names else [float(label) for label in labels])
+        return job, None, (targets, weights)
+    return job, np.asarray(labels if names else [float(label) for label in labels]), (targets, weights)
 
 
 def _share(text: str) -> float:
@@ -293,7 +294,7 @@ def solve(
         "tolerance": _number("tolerance", tolerance),
         "copy": bool(copy),
     }
-    job, classes = _make_job(X, y, problem)
+    job, classes = _make_job(X, y, problem)[:2]
     problem["l1"], problem["l2"] = _penalties(job, l1, l2)
     job.set_penalty(problem["l1"], problem["l2"], problem["lower"], problem["upper"])
     return run(
@@ -371,9 +372,10 @@ def verify(X, y, result: Result, *, tolerance: float | None = None) -> Verificat
         shift, beyond = problem["shift"]
         y = as_targets(y, np.size(y))[0] - shift
         intercept = beyond if shift + beyond == intercept else intercept - shift
-    job, _ = _make_job(X, y, problem)
+    job, _, rows = _make_job(X, y, problem)
     job.set_penalty(problem["l1"], problem["l2"], problem["lower"], problem["upper"])
     found = job.verify(
+        *rows,
         _flat(np.atleast_2d(result.coef).T),
         _flat(intercept if problem["intercept"] != "none" else []),
         _flat(result.dual_variables),

@@ -37,7 +37,9 @@ double passes_on_text(const Problem &problem) {
     const double mean = mean_squared_norm(problem);
     const double gamma = problem.loss().gamma() > 0 ? problem.loss().gamma() : 0.1;
     const double n = static_cast<double>(problem.rows());
-    return 6 * (1 + 0.5 * std::sqrt(mean / (problem.strong_convexity() * n * gamma)));
+    const double own = problem.regularizer(0).strong_convexity(); // not that of an intercept, which may be smaller
+    const double lambda = problem.is_uniform() && own > 0 ? own : problem.strong_convexity();
+    return 6 * (1 + 0.5 * std::sqrt(mean / (lambda * n * gamma)));
 }
 
 double likeness(const Problem &problem, std::int64_t distance) {
@@ -158,7 +160,7 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
         if (l1 > 0 && may_copy) return {working_set, general.after_breakdown()};
         return {general};
     }
-    const bool is_uniform = problem.penalty_factors().empty();
+    const bool is_uniform = problem.is_uniform() && problem.regularizer(0).strong_convexity() > 0;
     if (may_copy && prefers_newton(problem, context)) return {newton, is_uniform ? fast : general};
     // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
     const double text = is_uniform ? passes_on_text(problem) : 0;

@@ -3,7 +3,8 @@
 // At small l2 a stochastic method gets to a gap of a tenth in few passes and then takes many for every further digit; a Newton step from
 // there is nearly exact. Which of the two is faster for the rest depends on the data, so the rest is left to Newton-CG for
 // three times the passes that spdc_fast would need by the decay of its gap, and on while its own gap promises to be there sooner than
-// spdc_fast would be. Then spdc_fast goes on, from Newton-CG's point if that is better than where it was.
+// spdc_fast would be. Then spdc_fast goes on, from Newton-CG's point if that is better than where it was. Where no copy of the data is
+// wanted memory is scarce: then spdc_fast leaves when Newton-CG comes, all but its point, and a new one goes on from there.
 #include "methods.h"
 #include "newton_cg.h"
 
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace spdc {
 
@@ -22,7 +24,9 @@ class HybridMethod final : public Method {
         : problem_(problem), context_(context), fast_(make_method(problem, SpdcFast{}, context)) {}
 
     void advance(double passes) override;
-    double passes() const override { return fast_->passes() + spent_ + (newton_ ? newton_->passes() : 0); }
+    double passes() const override {
+        return (fast_ ? fast_->passes() : 0) + spent_ + (newton_ ? newton_->passes() : 0);
+    }
     void point(std::vector<double> &x, std::vector<double> &y) override { current().point(x, y); }
     void aim(double tolerance) override { tolerance_ = tolerance; }
     void start(std::span<const double> x, std::span<const double> y) override { fast_->start(x, y); }
@@ -30,7 +34,7 @@ class HybridMethod final : public Method {
     double estimated_gap() const override { return current().estimated_gap(); }
     double omega() const override { return current().omega(); }
     std::vector<OmegaChange> take_omega_changes() override;
-    std::int64_t coordinates_touched() const override { return fast_->coordinates_touched(); }
+    std::int64_t coordinates_touched() const override { return touched_ + (fast_ ? fast_->coordinates_touched() : 0); }
     int threads() const override { return threads_; }
 
   private:
@@ -38,17 +42,21 @@ class HybridMethod final : public Method {
     bool is_time_for_newton();
     bool may_go_on();
     void start_newton();
+    void let_fast_go(std::vector<double> x, std::vector<double> y);
     void give_up_newton();
 
     const Problem &problem_;
     const SolveContext context_;
     std::unique_ptr<Method> fast_, newton_;
+    std::vector<double> fast_x_, fast_y_; // its point, while it is gone
+    std::vector<OmegaChange> omega_changes_;
+    std::int64_t touched_ = 0;
     struct Sweep {
         double passes, gap;
     };
     std::vector<Sweep> history_; // of spdc_fast's own estimates
     double primal_ = infinity, tolerance_ = 1e-4;
-    // passes: of Newton-CG in vain and of looks at P; what Newton-CG may take; what spdc_fast would have taken
+    // passes: of methods that are gone and of looks at P; what Newton-CG may take; what spdc_fast would have taken
     double spent_ = 0, budget_ = 0, left_ = 0;
     double newton_gap_ = infinity; // the best that Newton-CG has seen
     bool has_looked_ = false, gave_up_ = false;
@@ -105,25 +113,38 @@ bool HybridMethod::may_go_on() {
 void HybridMethod::start_newton() {
     std::vector<double> x, y;
     fast_->point(x, y);
+    if (!context_.copy) let_fast_go(x, std::move(y));
     newton_ = make_newton_cg(problem_, x, context_);
     newton_->aim(tolerance_);
     newton_gap_ = infinity;
 }
 
+void HybridMethod::let_fast_go(std::vector<double> x, std::vector<double> y) {
+    fast_x_ = std::move(x);
+    fast_y_ = std::move(y);
+    omega_changes_ = take_omega_changes();
+    touched_ += fast_->coordinates_touched();
+    spent_ += fast_->passes();
+    fast_.reset();
+}
+
 void HybridMethod::give_up_newton() {
-    if (newton_gap_ < history_.back().gap) {
-        std::vector<double> x, y;
-        newton_->point(x, y);
-        fast_->start(x, y);
-    }
+    std::vector<double> x = std::move(fast_x_), y = std::move(fast_y_); // empty while spdc_fast is there
+    if (newton_gap_ < history_.back().gap) newton_->point(x, y);
     spent_ += newton_->passes();
     newton_.reset();
     gave_up_ = true;
+    if (!fast_) fast_ = make_method(problem_, SpdcFast{}, context_);
+    if (!x.empty()) fast_->start(x, y);
 }
 
 std::vector<Method::OmegaChange> HybridMethod::take_omega_changes() {
-    std::vector<OmegaChange> changes = fast_->take_omega_changes();
-    for (OmegaChange &change : changes) change.passes += spent_;
+    std::vector<OmegaChange> changes = std::exchange(omega_changes_, {});
+    if (!fast_) return changes;
+    for (OmegaChange change : fast_->take_omega_changes()) {
+        change.passes += spent_;
+        changes.push_back(change);
+    }
     return changes;
 }
 
@@ -137,7 +158,7 @@ void HybridMethod::certified(const Found &found) {
 
 std::unique_ptr<Method> make_method(const Problem &problem, const Hybrid &options, const SolveContext &context) {
     check_newton_cg(problem, options.name);
-    if (problem.strong_convexity() == 0 || !problem.penalty_factors().empty()) {
+    if (!problem.is_uniform() || problem.regularizer(0).strong_convexity() == 0) {
         fail(ErrorKind::unsupported,
              fmt::format("solver {} needs an l2 penalty, the same for every feature; the solver newton_cg takes "
                          "different ones",

@@ -53,7 +53,8 @@ class NewtonCgMethod final : public Method {
 
   private:
     enum class Stage { derivatives, system, search };
-    static constexpr double near_ = 0.02; // steps that gain less than this share of P are near the minimiser
+    static constexpr std::size_t stretch_ = 8192; // of rows or coordinates for a thread, a multiple of 4
+    static constexpr double near_ = 0.02;         // steps that gain less than this share of P are near the minimiser
 
     void start_system();
     void conjugate_step();
@@ -68,8 +69,12 @@ class NewtonCgMethod final : public Method {
     double charge(std::size_t j, double r) const {
         return l2_[j] > 0 ? 0.5 * r * r / l2_[j] : std::fabs(r) * std::max(1.0, std::fabs(x_[j]));
     }
+    /// Of rows in one stretch. The problem's own arrays, but for the last stretch: copies of those would be two numbers a row.
     LossRows rows_of(std::size_t begin, std::size_t end) const {
-        return {b_.data() + begin, omega_.data() + begin, end - begin};
+        const std::size_t count = end - begin;
+        if (begin >= last_) return {last_b_.data() + (begin - last_), last_omega_.data() + (begin - last_), count};
+        const std::span<const double> omega = problem_.importance();
+        return {problem_.targets().data() + begin, omega.empty() ? ones_.data() : omega.data() + begin, count};
     }
     /// Adds up work(begin, end) over fixed stretches, in their order whatever thread has run them.
     template <class Work> Sums sum(std::size_t count, Work work) const;
@@ -82,7 +87,11 @@ class NewtonCgMethod final : public Method {
     std::vector<double> l2_, x_, s_, r_, inverse_; // inverse_: of the preconditioner
     std::vector<DirectionPair, HugePageAllocator<DirectionPair>> pq_;
     // per row, padded to a multiple of 4 by rows of importance 0
-    std::vector<double> b_, omega_, z_, w_, h_, move_, t_, y_, secant_;
+    std::vector<double> z_, w_, h_, move_, t_, y_;
+    std::vector<double> secant_; // empty until there is one
+    // targets and importance of the last stretch of rows, padded so, and the importance of all others where rows weigh the same
+    std::size_t last_;
+    std::vector<double> last_b_, last_omega_, ones_;
     Stage stage_ = Stage::derivatives;
     bool has_predictions_ = true, has_newton_dual_ = false, has_corners_ = false, is_exhausted_ = false;
     double penalty_ = 0, objective_ = infinity, gap_ = infinity, best_gap_ = infinity, tolerance_ = 1e-4, passes_ = 0;
@@ -105,9 +114,14 @@ NewtonCgMethod::NewtonCgMethod(const Problem &problem, const SolveContext &conte
         array.resize(size, 0.0);
     };
     for (auto *array : {&x_, &s_, &r_, &inverse_}) clear(*array, d);
-    for (auto *array : {&b_, &omega_, &z_, &w_, &h_, &move_, &t_, &y_, &secant_}) clear(*array, padded);
-    std::copy(problem.targets().begin(), problem.targets().end(), b_.begin());
-    for (std::size_t i = 0; i < rows; ++i) omega_[i] = problem.importance(static_cast<std::int64_t>(i));
+    for (auto *array : {&z_, &w_, &h_, &move_, &t_, &y_}) clear(*array, padded);
+    last_ = rows / stretch_ * stretch_;
+    for (auto *array : {&last_b_, &last_omega_}) array->resize(padded - last_);
+    for (std::size_t i = last_; i < rows; ++i) {
+        last_b_[i - last_] = problem.targets()[i];
+        last_omega_[i - last_] = problem.importance(static_cast<std::int64_t>(i));
+    }
+    if (last_ > 0 && problem.importance().empty()) ones_.assign(stretch_, 1.0);
     if (loss_.is_quadratic()) skip_ = 0; // one system is all there is: solve the right one
     has_corners_ = std::visit(
         [](const auto &loss) {
@@ -126,10 +140,9 @@ void NewtonCgMethod::start(std::span<const double> x, std::span<const double>) {
 }
 
 template <class Work> Sums NewtonCgMethod::sum(std::size_t count, Work work) const {
-    constexpr std::size_t stretch = 8192; // a multiple of 4
-    const std::size_t stretches = (count + stretch - 1) / stretch;
+    const std::size_t stretches = (count + stretch_ - 1) / stretch_;
     std::vector<Sums> parts(stretches);
-    const auto run = [&](std::size_t k) { parts[k] = work(k * stretch, std::min((k + 1) * stretch, count)); };
+    const auto run = [&](std::size_t k) { parts[k] = work(k * stretch_, std::min((k + 1) * stretch_, count)); };
     if (stretches < 16) {
         for (std::size_t k = 0; k < stretches; ++k) run(k);
     } else {
@@ -177,11 +190,9 @@ void NewtonCgMethod::start_system() {
     }
     if (!has_predictions_ || iterations_ == 0) evaluate(nullptr);
     has_predictions_ = true;
-    if (has_corners_) {
-        for (std::size_t i = 0; i < h_.size(); ++i) {
-            h_[i] = std::max(h_[i], secant_[i]);
-            secant_[i] *= 0.5;
-        }
+    for (std::size_t i = 0; i < secant_.size(); ++i) {
+        h_[i] = std::max(h_[i], secant_[i]);
+        secant_[i] *= 0.5;
     }
     skip_smallest(h_, skip_);
     active_ = products_.active_share(h_.data());
@@ -312,23 +323,31 @@ void NewtonCgMethod::search_line() {
 /// Along a refused step rows have left their parabola or reached another; they will count with what they were found to curve on
 /// average, or the next step would run into the same corner. (Squared hinge on rcv1 at l2 = 1e-6: 131 passes instead of 238.)
 void NewtonCgMethod::remember_secants() {
-    loss_.dual(rows_of(0, z_.size()), z_.data(), y_.data());
-    for (std::size_t i = 0; i < z_.size(); ++i) {
-        if (move_[i] != 0) secant_[i] = std::max(secant_[i], (w_[i] - omega_[i] * y_[i]) / move_[i]);
-    }
+    secant_.resize(z_.size());
+    sum(z_.size(), [&](std::size_t begin, std::size_t end) {
+        const LossRows rows = rows_of(begin, end);
+        loss_.dual(rows, z_.data() + begin, y_.data() + begin);
+        for (std::size_t i = begin; i < end; ++i) {
+            if (move_[i] == 0) continue;
+            secant_[i] = std::max(secant_[i], (w_[i] - rows.omega[i - begin] * y_[i]) / move_[i]);
+        }
+        return Sums{};
+    });
 }
 
 /// y <- phi'(z) + (h/omega) move, cut to the dual domains; r takes what was cut off.
 void NewtonCgMethod::set_dual() {
     const Sums cut = sum(z_.size(), [&](std::size_t begin, std::size_t end) {
         double any = 0;
+        const LossRows rows = rows_of(begin, end);
         std::visit(
             [&](const auto &loss) {
                 for (std::size_t i = begin; i < end; ++i) {
-                    if (omega_[i] == 0) continue;
-                    const double wanted = (w_[i] + h_[i] * move_[i]) / omega_[i];
-                    y_[i] = loss.domain(b_[i]).clip(wanted);
-                    t_[i] = omega_[i] * (wanted - y_[i]);
+                    const double omega = rows.omega[i - begin];
+                    if (omega == 0) continue;
+                    const double wanted = (w_[i] + h_[i] * move_[i]) / omega;
+                    y_[i] = loss.domain(rows.b[i - begin]).clip(wanted);
+                    t_[i] = omega * (wanted - y_[i]);
                     any += t_[i] != 0 ? 1 : 0;
                 }
             },
@@ -336,9 +355,8 @@ void NewtonCgMethod::set_dual() {
         return Sums{any};
     });
     if (cut[0] == 0) return;
-    std::vector<double> excess(x_.size()), unused(x_.size());
-    const std::vector<double> none(z_.size(), 0.0);
-    products_.gradient(t_.data(), none.data(), excess.data(), unused.data());
+    std::vector<double> excess(x_.size());
+    products_.gradient(t_.data(), nullptr, excess.data(), nullptr);
     for (std::size_t j = 0; j < x_.size(); ++j) r_[j] += excess[j];
 }
 
@@ -370,9 +388,11 @@ void NewtonCgMethod::point(std::vector<double> &x, std::vector<double> &y) {
         return;
     }
     if (!has_predictions_) products_.predict(x_.data(), nullptr, z_.data());
-    std::vector<double> plain(z_.size());
-    loss_.dual(rows_of(0, z_.size()), z_.data(), plain.data());
-    std::copy(plain.begin(), plain.begin() + problem_.rows(), y.begin());
+    sum(z_.size(), [&](std::size_t begin, std::size_t end) { // y_ is free as long as it is not the dual point
+        loss_.dual(rows_of(begin, end), z_.data() + begin, y_.data() + begin);
+        return Sums{};
+    });
+    std::copy(y_.begin(), y_.begin() + problem_.rows(), y.begin());
 }
 
 } // namespace

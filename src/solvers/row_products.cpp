@@ -102,10 +102,10 @@ void RowProducts::gradient(const double *w, const double *h, double *g, double *
         [&](const auto &matrix) {
             each_column_range([&](const ColumnRange &range, bool owns_intercept) {
                 std::fill(g + range.begin, g + range.end, 0.0);
-                std::fill(m + range.begin, m + range.end, 0.0);
+                if (m) std::fill(m + range.begin, m + range.end, 0.0);
                 double g0 = 0, m0 = 0;
                 for (std::int64_t i = 0; i < matrix.rows(); ++i) {
-                    const double wi = w[i] * scale_, hi = h[i] * scale_;
+                    const double wi = w[i] * scale_, hi = h ? h[i] * scale_ : 0;
                     g0 += wi;
                     m0 += hi;
                     interruption_point(matrix.row(i).size());
@@ -121,7 +121,7 @@ void RowProducts::gradient(const double *w, const double *h, double *g, double *
                 }
                 if (!owns_intercept) return;
                 g[problem_.features()] = g0;
-                m[problem_.features()] = m0;
+                if (m) m[problem_.features()] = m0;
             });
         },
         problem_.matrix());

@@ -34,7 +34,7 @@ class RowProducts {
 
     /// z_i <- a_i'x for the rows with h_i = 0; all rows without h.
     void predict(const double *x, const double *h, double *z) const;
-    /// g <- (1/n) A'w,  m_j <- (1/n) sum_i h_i a_ij^2
+    /// g <- (1/n) A'w,  m_j <- (1/n) sum_i h_i a_ij^2; g alone without h and m
     void gradient(const double *w, const double *h, double *g, double *m) const;
     /// t_i <- a_i'p where h_i is not 0,  q += (1/n) A' diag(h) t
     void curvature(const double *h, DirectionPair *pq, double *t) const;

@@ -1,6 +1,7 @@
 // SPDC with dual extrapolation, the fast engine for l2 penalties, and SDCA as one end of it.
 //
-// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + (lambda/2)|x|^2, with an intercept or without. Per visited row i:
+// Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + (lambda/2)|x|^2, with an intercept or without; that may have another lambda. Per
+// visited row i:
 //
 //   s = <a_i, x>;   y_i <- argmax_b  b s - phi*(b) - (b - y_i)^2/(2 sigma_i);   delta = its move
 //   u <- u + (omega_i delta/n) a_i;   x <- prox_{tau g}( x - tau (u + theta N (omega_i delta/n) a_i) ),   N rows are active
@@ -87,8 +88,8 @@ struct VisitingOrder {
 /// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted. Values: pointers,
 /// or Same. Index: of the columns that are read; those of another width are copied.
 template <class Values, class Index> struct RandomRows {
-    std::size_t count;           // of rows
-    std::vector<RowState> state; // one more than rows
+    std::size_t count;                                         // of rows
+    std::vector<RowState, ReturningAllocator<RowState>> state; // one more than rows
     const Index *columns = nullptr;
     /// How to visit them.
     VisitingOrder order(const Problem &problem) const;
@@ -275,7 +276,7 @@ template <class L, class Values, class Index>
 FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, std::optional<double> omega,
                                          bool shrinking, bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
-      d_(problem.features()), lambda_(problem.strong_convexity()), random_(context.seed),
+      d_(problem.features()), lambda_(problem.regularizer(0).strong_convexity()), random_(context.seed),
       rows_(problem, context, random_), dropped_(shrinks_ ? at(n_) : 0) {
     const std::optional<ConstantColumn> constant = find_constant_column(problem, is_sdca);
     if (constant) rows_.leave_out(constant->is_first);
@@ -295,7 +296,7 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
         place0_ = constant ? at(constant->feature) : at(problem.dimension()) - 1;
         column_ = is_sdca && !is_free ? 1 : intercept_column(R_);
         unit_ = constant ? column_ / constant->value : column_;
-        lambda0_ = is_free ? 0 : lambda_ * unit_ * unit_;
+        lambda0_ = problem.regularizer(static_cast<std::int64_t>(place0_)).strong_convexity() * unit_ * unit_;
         if (is_free) x0_ = best_constant(problem, context) / unit_;
         for (std::size_t p = 0; p < rows_.count; ++p) rows_.state[p].norm2 += omega_row(p) * column_ * column_;
     }
@@ -550,8 +551,8 @@ int choose_owners(const Problem &problem, bool is_sdca, const SolveContext &cont
 std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solver, std::optional<double> omega,
                                   bool shrinking, std::optional<std::int64_t> owners, bool is_sdca,
                                   const SolveContext &context) {
-    if (!std::holds_alternative<L2>(problem.regularizer().variant()) || problem.strong_convexity() == 0 ||
-        !problem.penalty_factors().empty()) {
+    if (!std::holds_alternative<L2>(problem.regularizer().variant()) || !problem.is_uniform() ||
+        problem.regularizer(0).strong_convexity() == 0) {
         fail(ErrorKind::unsupported,
              fmt::format("solver {} needs an l2 penalty, the same for every feature and without l1 or "
                          "bounds; the solver spdc takes any penalty",

@@ -188,7 +188,7 @@ template <class L>
 OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const OwnersOptions &options,
                               const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
-      n_(problem.rows()), lambda_(problem.strong_convexity()), random_(context.seed),
+      n_(problem.rows()), lambda_(problem.regularizer(0).strong_convexity()), random_(context.seed),
       crew_(context.team, Crew(context, team_size(options.owners, context.threads))), team_(crew_),
       joins_(V_ % (2 * team_.size()) == 0), barrier_(team_.size()),
       logits_(keeps_logit<L> ? at(problem.rows()) : 0, first_logit), parts_(at(2 * V_)), shares_(at(V_)),
@@ -198,7 +198,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
     if (problem.has_intercept()) {
         const bool is_free = problem.intercept() == Intercept::free;
         column_ = options.is_sdca && !is_free ? 1 : intercept_column(R_); // SDCA knows no units
-        lambda0_ = is_free ? 0 : lambda_ * column_ * column_;
+        lambda0_ = problem.regularizer(problem.features()).strong_convexity() * column_ * column_;
         if (is_free) walk_.x0 = best_constant(problem, context) / column_;
         for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += importance_[p] * column_ * column_;
     }

@@ -405,7 +405,9 @@ inline EagerFast eager_fast(const Problem &problem, double lambda, double tau, b
     const bool is_free = problem.intercept() == Intercept::free;
     const double column = is_sdca && !is_free ? 1 : median_norm(problem) / 4;
     EagerFast twin(dense_copy(problem, column), lambda, tau);
-    if (problem.has_intercept()) twin.lambda.back() = is_free ? 0 : lambda * column * column;
+    if (problem.has_intercept()) {
+        twin.lambda.back() = problem.regularizer(problem.features()).strong_convexity() * column * column;
+    }
     if (is_free) twin.x.back() = best_constant(problem) / column;
     return twin;
 }

@@ -107,7 +107,7 @@ class HuberRegressor(RegressorMixin, Certified, LinearModel):
         self
         """
         X, y, weights = self._validated(X, y, sample_weight, y_numeric=True)
-        y = y.astype(np.float64)
+        y = y.astype(np.float64, copy=False)
         fit = _ScaleSearch(self, X, y, weights)
         scale = fit.search()
         result = fit.result_at(scale)
@@ -136,13 +136,15 @@ class _ScaleSearch:
         self.smallest = 10 * np.finfo(np.float64).eps * max(1.0, float(spread))
 
     def residuals(self, result) -> np.ndarray:
+        residuals = self.y - result.intercept
         if self.X.dtype == np.float64:
-            return self.y - safe_sparse_dot(self.X, result.coef) - result.intercept
+            residuals -= safe_sparse_dot(self.X, result.coef)
+            return residuals
         # In pieces, since the product turns the float32 rows that it is given into doubles.
-        pieces = min(128, 1 + self.X.data.nbytes // 2**18)
-        ends = np.linspace(0, self.X.shape[0], pieces + 1).astype(int)
-        fitted = [safe_sparse_dot(self.X[i:j], result.coef) for i, j in zip(ends, ends[1:])]
-        return self.y - np.concatenate(fitted) - result.intercept
+        ends = np.linspace(0, self.X.shape[0], min(128, 1 + self.X.data.nbytes // 2**18) + 1).astype(int)
+        for i, j in zip(ends, ends[1:]):
+            residuals[i:j] -= safe_sparse_dot(self.X[i:j], result.coef)
+        return residuals
 
     def result_at(self, scale: float):
         if scale not in self.kept:
@@ -164,20 +166,24 @@ class _ScaleSearch:
             solver=estimator.solver,
         )
         self.passes += self.last.passes
-        z2 = np.minimum((self.residuals(self.last) / scale) ** 2, estimator.epsilon**2)
+        z2 = self.residuals(self.last)  # and squared below, in place
+        z2 /= scale
+        z2 *= z2
+        np.minimum(z2, estimator.epsilon**2, out=z2)
         self.values[scale] = float(np.average(z2, weights=self.weights)) - 1
         self.kept[scale] = self.last
         best = min(self.kept, key=lambda kept: abs(self.values[kept]))
         self.kept = {kept: self.kept[kept] for kept in (best, scale)}
         return self.values[scale]
 
+    def _deviation(self) -> float:
+        """The standard deviation of the targets."""
+        squares = (self.y - np.average(self.y, weights=self.weights)) ** 2
+        return max(float(np.sqrt(np.average(squares, weights=self.weights))), self.smallest)
+
     def search(self) -> float:
         """The root, or the smallest scale where the fit is perfect."""
-        residuals = self.y - np.average(self.y, weights=self.weights)
-        scale = max(float(np.sqrt(np.average(residuals**2, weights=self.weights))), self.smallest)
-        start = self.estimator._start()
-        if start is not None:
-            scale = self.estimator.scale_
+        scale = self._deviation() if self.estimator._start() is None else self.estimator.scale_
         low = high = scale
         value = self.excess(scale)
         while value > 0:  # too small a scale
