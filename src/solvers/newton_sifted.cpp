@@ -30,6 +30,48 @@ constexpr std::size_t sample_step = 16; // every so many rows tell how far predi
 constexpr int most_bands = 8;
 constexpr double largest_band = 0.6; // of the rows
 
+/// visit(k) for k = 0 ... count-1, a stretch of them at a time on one thread.
+template <class Visit> void each_part(std::size_t count, Team &team, Visit &&visit) {
+    constexpr std::size_t stretch = 2048;
+    team.for_each(static_cast<std::int64_t>((count + stretch - 1) / stretch), [&](std::int64_t part) {
+        for (std::size_t k = at(part) * stretch; k < std::min(count, (at(part) + 1) * stretch); ++k) visit(k);
+    });
+}
+
+template <class T> using Numbers = std::vector<T, UnfilledHugePageAllocator<T>>;
+
+template <class Value, class Index>
+AnyMatrix copy_of(const CsrMatrix<Value, Index> &matrix, std::span<const std::int64_t> rows, Team &team) {
+    struct Owner {
+        std::vector<std::int64_t> offsets{0};
+        Numbers<std::int32_t> columns;
+        Numbers<Value> values;
+    };
+    const auto owner = std::make_shared<Owner>();
+    auto &[offsets, columns, values] = *owner;
+    offsets.reserve(rows.size() + 1);
+    for (const std::int64_t i : rows) offsets.push_back(offsets.back() + matrix.row(i).size());
+    make_numbers(team, columns, at(offsets.back()));
+    make_numbers(team, values, at(offsets.back()));
+    each_part(rows.size(), team, [&](std::size_t k) {
+        const auto row = matrix.row(rows[k]);
+        for (std::int64_t q = 0; q < row.size(); ++q) columns[at(offsets[k] + q)] = row.column(q);
+        std::copy_n(row.values, row.count, values.begin() + offsets[k]);
+    });
+    return CsrMatrix<Value>::trusted(matrix.cols(), offsets, columns, values, owner);
+}
+
+template <class Value>
+AnyMatrix copy_of(const DenseMatrix<Value> &matrix, std::span<const std::int64_t> rows, Team &team) {
+    const auto owner = std::make_shared<Numbers<Value>>();
+    make_numbers(team, *owner, rows.size() * at(matrix.cols()));
+    each_part(rows.size(), team, [&](std::size_t k) {
+        const auto row = matrix.row(rows[k]);
+        std::copy_n(row.values, row.count, owner->begin() + static_cast<std::int64_t>(k) * matrix.cols());
+    });
+    return DenseMatrix<Value>::trusted(std::ssize(rows), matrix.cols(), owner->data(), matrix.cols(), owner, nullptr);
+}
+
 class SiftedNewton final : public Method {
   public:
     SiftedNewton(const Problem &problem, const SolveContext &context);
@@ -65,10 +107,10 @@ class SiftedNewton final : public Method {
     template <class Visit> Totals each_row(Visit &&visit) const;
     double importance(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)); }
     double share() const { return static_cast<double>(band_.size()) / static_cast<double>(n_); }
+    void draw_sample();
     /// A share of the rows, but ten for each feature in the smaller sample.
-    std::span<const std::int64_t> sample(std::size_t share) const {
-        const std::size_t rows = std::max(n_, 640 * at(problem_.dimension())) / share;
-        return std::span(order_).first(std::min(n_, rows));
+    std::size_t sample_size(std::size_t share) const {
+        return std::min(n_, std::max(n_, 640 * at(problem_.dimension())) / share);
     }
 
     const Problem &problem_;
@@ -78,7 +120,7 @@ class SiftedNewton final : public Method {
     Team &team_;
     const std::size_t n_;
     Stage stage_ = Stage::first_sample;
-    std::vector<std::int64_t> order_;  // a random one of the rows
+    std::vector<std::int64_t> sample_; // rows drawn at random
     std::vector<double> reach_;        // of the rows, in the unit of reach arguments
     double typical_reach_ = 1;         // the median
     View best_, now_;                  // the point that bands are chosen at, and the last one looked at
@@ -97,14 +139,23 @@ class SiftedNewton final : public Method {
 
 SiftedNewton::SiftedNewton(const Problem &problem, const SolveContext &context)
     : problem_(problem), b_(problem.targets()), context_(context), crew_(context.team, context), team_(crew_),
-      n_(at(problem.rows())), order_(n_), reach_(n_), fixed_(n_), is_in_band_(n_), has_left_(n_) {
+      n_(at(problem.rows())), reach_(n_), fixed_(n_), is_in_band_(n_), has_left_(n_) {
     best_.x.resize(at(problem.dimension()));
     best_.z.resize(n_);
     measure_reach();
-    std::iota(order_.begin(), order_.end(), 0);
-    Random random(context.seed);
-    random.shuffle(order_);
-    solve_on({sample(64).begin(), sample(64).end()});
+    draw_sample();
+    solve_on({sample_.begin(), sample_.begin() + static_cast<std::ptrdiff_t>(sample_size(64))});
+}
+
+/// The first steps of a shuffle.
+void SiftedNewton::draw_sample() {
+    std::vector<std::int32_t> order(n_);
+    std::iota(order.begin(), order.end(), 0);
+    Random random(context_.seed);
+    for (std::size_t k = 0; k < sample_size(16); ++k) {
+        std::swap(order[k], order[k + at(random.below(static_cast<std::int64_t>(n_ - k)))]);
+        sample_.push_back(order[k]);
+    }
 }
 
 /// The root of sum_j a_ij^2 / sum_k a_kj^2, the intercept's 1/n included: the standard error of a prediction, were the features
@@ -155,23 +206,25 @@ void SiftedNewton::solve_on(std::vector<std::int64_t> rows) {
     inner_.reset(); // before the next one takes memory
     std::sort(rows.begin(), rows.end());
     band_ = std::move(rows);
-    std::vector<double> importance;
-    for (const std::int64_t i : band_) importance.push_back(problem_.importance(i));
+    std::vector<double> importance(band_.size());
+    std::transform(band_.begin(), band_.end(), importance.begin(),
+                   [&](std::int64_t i) { return problem_.importance(i); });
     const double n = static_cast<double>(n_), weight = std::accumulate(importance.begin(), importance.end(), 0.0);
     for (double &w : importance) w *= n / weight;
     scale_ = stage_ == Stage::band ? n / weight : 1;
     const double l2 = std::get<L2>(problem_.regularizer().variant()).l2;
     const auto factors = problem_.penalty_factors();
     part_ = problem_
-                .on(select_rows(problem_.matrix(), band_), std::vector<std::int32_t>(band_.begin(), band_.end()),
-                    std::move(importance), {factors.begin(), factors.end()})
+                .on(std::visit([&](const auto &matrix) { return copy_of(matrix, band_, team_); }, problem_.matrix()),
+                    std::vector<std::int32_t>(band_.begin(), band_.end()), std::move(importance),
+                    {factors.begin(), factors.end()})
                 .with(L2{l2 * scale_});
     PrimalExtras extras = stage_ == Stage::band ? linear_term() : PrimalExtras{};
     std::optional<BarrierStart> start;
     if (stage_ != Stage::first_sample) {
         extras.x = best_.x;
-        start = BarrierStart{{}, move_ * typical_reach_};
-        for (const std::int64_t i : band_) start->predictions.push_back(best_.z[at(i)]);
+        start = BarrierStart{std::vector<double>(band_.size()), move_ * typical_reach_};
+        each_part(band_.size(), team_, [&](std::size_t k) { start->predictions[k] = best_.z[at(band_[k])]; });
     }
     inner_ = make_barrier_newton(*part_, make_primal_system(*part_, context_, extras), start);
     inner_->aim(goal_);
@@ -303,7 +356,7 @@ void SiftedNewton::advance(double) {
     }
     stage_ = Stage::second_sample;
     move_ /= 8; // from x = 0
-    solve_on({sample(16).begin(), sample(16).end()});
+    solve_on(std::move(sample_));
 }
 
 void SiftedNewton::point(std::vector<double> &x, std::vector<double> &y) {
