@@ -36,9 +36,12 @@ struct Pieces {
     Stretch lower, upper, slope;
 };
 
+/// One for each row: with large pages the system has less to clear.
+using Numbers = std::vector<double, HugePageAllocator<double>>;
+
 /// y - lower and upper - y, each exact where it is small, and their multipliers.
 struct Slacks {
-    std::vector<double> p, q, s, t;
+    Numbers p, q, s, t;
     void resize(std::size_t count) {
         for (auto *array : {&p, &q, &s, &t}) array->resize(count, 1.0);
     }
@@ -76,8 +79,8 @@ class BarrierNewton final : public SystemNewton {
 
     const double gamma_;
     std::size_t pieces_ = 1;
-    std::vector<double> z_, first_, next_; // predictions, and their moves by the predictor and by the corrector
-    Slacks slacks_;                        // piece after piece
+    Numbers z_, first_, next_; // predictions, and their moves by the predictor and by the corrector
+    Slacks slacks_;            // piece after piece
     double mu_ = 0, best_gap_ = infinity;
     int best_iteration_ = 0, short_steps_ = 0;
 };
@@ -290,7 +293,7 @@ void BarrierNewton::advance(double) {
     ++iterations_;
     double target = 0;
     RowSums sums;
-    const auto solve = [&](bool corrects, std::vector<double> &move, double goal) {
+    const auto solve = [&](bool corrects, Numbers &move, double goal) {
         return system_->solve(
             z_.data(),
             [&](std::size_t begin, std::size_t end, double *w, double *h) { fill(begin, end, target, corrects, w, h); },

@@ -26,7 +26,7 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-constexpr std::size_t sample_step = 16; // every so many rows tell how far predictions move
+constexpr std::size_t enough = 8192; // rows tell how far predictions move
 constexpr int most_bands = 8;
 constexpr double largest_band = 0.6; // of the rows
 
@@ -77,7 +77,7 @@ class SiftedNewton final : public Method {
     SiftedNewton(const Problem &problem, const SolveContext &context);
 
     void advance(double passes) override;
-    double passes() const override { return passes_ + share() * inner_->passes(); }
+    double passes() const override { return passes_ + (inner_ ? share() * inner_->passes() : 0.0); }
     void point(std::vector<double> &x, std::vector<double> &y) override;
     void aim(double tolerance) override { tolerance_ = tolerance; }
     bool has_point() const override { return is_worth_certifying_; }
@@ -89,7 +89,8 @@ class SiftedNewton final : public Method {
     enum class Stage { first_sample, second_sample, band, all };
     /// Where a point leaves the rows.
     struct View {
-        std::vector<double> x, z;
+        std::vector<double> x;
+        Numbers<double> z;
         double objective = infinity;
     };
     struct Totals {
@@ -98,6 +99,7 @@ class SiftedNewton final : public Method {
     };
 
     void measure_reach();
+    void leave_inner();
     void solve_on(std::vector<std::int64_t> rows);
     PrimalExtras linear_term();
     void look();
@@ -107,11 +109,7 @@ class SiftedNewton final : public Method {
     template <class Visit> Totals each_row(Visit &&visit) const;
     double importance(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)); }
     double share() const { return static_cast<double>(band_.size()) / static_cast<double>(n_); }
-    void draw_sample();
-    /// A share of the rows, but ten for each feature in the smaller sample.
-    std::size_t sample_size(std::size_t share) const {
-        return std::min(n_, std::max(n_, 640 * at(problem_.dimension())) / share);
-    }
+    std::vector<std::int64_t> sample(std::int64_t share);
 
     const Problem &problem_;
     const std::span<const double> b_;
@@ -119,18 +117,18 @@ class SiftedNewton final : public Method {
     const LentTeam crew_;
     Team &team_;
     const std::size_t n_;
+    Random random_;
     Stage stage_ = Stage::first_sample;
-    std::vector<std::int64_t> sample_; // rows drawn at random
-    std::vector<double> reach_;        // of the rows, in the unit of reach arguments
+    Numbers<double> reach_;            // of the rows, in the unit of reach arguments
     double typical_reach_ = 1;         // the median
     View best_, now_;                  // the point that bands are chosen at, and the last one looked at
     double move_ = 0, band_reach_ = 0; // between them, in units of reach_: few rows moved further; the band's
     std::vector<std::int64_t> band_;   // rows of the inner problem
     std::optional<Problem> part_;
     std::unique_ptr<Method> inner_;
-    double scale_ = 1;          // objective of the inner problem over that of the whole
-    std::vector<double> fixed_; // duals of the rows outside the band
-    std::vector<std::uint8_t> is_in_band_, has_left_;
+    double scale_ = 1;      // objective of the inner problem over that of the whole
+    Numbers<double> fixed_; // duals of the rows outside the band
+    Numbers<std::uint8_t> is_in_band_, has_left_;
     double goal_ = 1e-2, tolerance_ = 1e-4; // relative gaps: of this stage, and wanted
     double gap_ = infinity, excess_ = 0, passes_ = 0;
     bool is_worth_certifying_ = false;
@@ -139,23 +137,25 @@ class SiftedNewton final : public Method {
 
 SiftedNewton::SiftedNewton(const Problem &problem, const SolveContext &context)
     : problem_(problem), b_(problem.targets()), context_(context), crew_(context.team, context), team_(crew_),
-      n_(at(problem.rows())), reach_(n_), fixed_(n_), is_in_band_(n_), has_left_(n_) {
+      n_(at(problem.rows())), random_(context.seed) {
+    for (auto *numbers : {&reach_, &best_.z, &now_.z, &fixed_}) make_numbers(team_, *numbers, n_);
+    for (auto *flags : {&is_in_band_, &has_left_}) make_numbers(team_, *flags, n_);
+    fill_zeros(team_, best_.z.data(), n_);
+    fill_zeros(team_, has_left_.data(), n_);
     best_.x.resize(at(problem.dimension()));
-    best_.z.resize(n_);
     measure_reach();
-    draw_sample();
-    solve_on({sample_.begin(), sample_.begin() + static_cast<std::ptrdiff_t>(sample_size(64))});
+    solve_on(sample(64));
 }
 
-/// The first steps of a shuffle.
-void SiftedNewton::draw_sample() {
-    std::vector<std::int32_t> order(n_);
-    std::iota(order.begin(), order.end(), 0);
-    Random random(context_.seed);
-    for (std::size_t k = 0; k < sample_size(16); ++k) {
-        std::swap(order[k], order[k + at(random.below(static_cast<std::int64_t>(n_ - k)))]);
-        sample_.push_back(order[k]);
+/// One row of each of so many equal stretches, but ten for each feature in the smaller sample.
+std::vector<std::int64_t> SiftedNewton::sample(std::int64_t share) {
+    const std::int64_t n = problem_.rows(), count = std::min(n, std::max(n, 640 * problem_.dimension()) / share);
+    std::vector<std::int64_t> rows(at(count));
+    for (std::int64_t k = 0; k < count; ++k) {
+        const std::int64_t begin = n * k / count;
+        rows[at(k)] = begin + random_.below(n * (k + 1) / count - begin);
     }
+    return rows;
 }
 
 /// The root of sum_j a_ij^2 / sum_k a_kj^2, the intercept's 1/n included: the standard error of a prediction, were the features
@@ -193,18 +193,22 @@ void SiftedNewton::measure_reach() {
         problem_.matrix());
     passes_ += 1;
     std::vector<double> some;
-    for (std::size_t i = 0; i < n_; i += sample_step) some.push_back(reach_[i]);
+    for (std::size_t i = 0; i < n_; i += n_ / enough + 1) some.push_back(reach_[i]);
     const auto middle = some.begin() + std::ssize(some) / 2;
     std::nth_element(some.begin(), middle, some.end());
     typical_reach_ = *middle;
 }
 
+/// Before the next one takes memory. Until that is there, an interrupted run has the best point.
+void SiftedNewton::leave_inner() {
+    passes_ = passes();
+    inner_.reset();
+}
+
 /// The inner problem on these rows: of a sample, in place of the whole; of a band, the whole with the other rows on their lines. After the
 /// first one it starts at the best point, at a mu that rounds the kinks off as widely as that point may be wrong.
 void SiftedNewton::solve_on(std::vector<std::int64_t> rows) {
-    if (inner_) passes_ += share() * inner_->passes();
-    inner_.reset(); // before the next one takes memory
-    std::sort(rows.begin(), rows.end());
+    leave_inner();
     band_ = std::move(rows);
     std::vector<double> importance(band_.size());
     std::transform(band_.begin(), band_.end(), importance.begin(),
@@ -263,7 +267,6 @@ PrimalExtras SiftedNewton::linear_term() {
 void SiftedNewton::look() {
     std::vector<double> duals;
     inner_->point(now_.x, duals);
-    now_.z.resize(n_);
     predict(problem_, now_.x, now_.z, team_);
     passes_ += 0.5;
     const bool has_band = stage_ == Stage::band;
@@ -282,7 +285,8 @@ void SiftedNewton::look() {
     excess_ = totals.excess / n;
     gap_ = inner_->estimated_gap() / scale_ + excess_;
     std::vector<double> moves;
-    for (std::size_t i = 0; i < n_; i += sample_step) moves.push_back(std::fabs(now_.z[i] - best_.z[i]) / reach_[i]);
+    for (std::size_t i = 0; i < n_; i += n_ / enough + 1)
+        moves.push_back(std::fabs(now_.z[i] - best_.z[i]) / reach_[i]);
     const auto most = moves.begin() + std::ssize(moves) * 19 / 20;
     std::nth_element(moves.begin(), most, moves.end());
     move_ = *most;
@@ -307,9 +311,8 @@ void SiftedNewton::next_band(double reach) {
 }
 
 void SiftedNewton::take_all() {
-    passes_ += share() * inner_->passes();
+    leave_inner();
     stage_ = Stage::all;
-    inner_.reset();
     inner_ = make_barrier_newton(problem_, make_primal_system(problem_, context_));
     inner_->aim(tolerance_);
     band_.resize(n_);
@@ -356,16 +359,18 @@ void SiftedNewton::advance(double) {
     }
     stage_ = Stage::second_sample;
     move_ /= 8; // from x = 0
-    solve_on(std::move(sample_));
+    solve_on(sample(16));
 }
 
 void SiftedNewton::point(std::vector<double> &x, std::vector<double> &y) {
     std::vector<double> duals;
-    inner_->point(x, duals);
+    inner_ ? inner_->point(x, duals) : void(x = best_.x);
+    const bool has_band = inner_ && stage_ == Stage::band;
     y.resize(n_);
-    for (std::size_t i = 0; i < n_; ++i)
-        y[i] = stage_ == Stage::band ? fixed_[i] : problem_.loss().derivative(best_.z[i], b_[i]);
-    for (std::size_t k = 0; k < band_.size(); ++k) y[at(band_[k])] = duals[k];
+    each_row([&](const auto &loss, std::size_t i, Totals &) {
+        y[i] = has_band ? fixed_[i] : loss.derivative(best_.z[i], b_[i]);
+    });
+    for (std::size_t k = 0; k < duals.size(); ++k) y[at(band_[k])] = duals[k];
 }
 
 } // namespace
