@@ -88,7 +88,7 @@ double filled_entries(const Problem &problem) {
 /// How many iterations on all rows newton is likely to need. Sifting leaves the fewer rows the better samples tell which matter.
 double newton_iterations(const Problem &problem) {
     if (suits_sifting(problem)) {
-        return 2 + 200 * std::sqrt(static_cast<double>(problem.dimension()) / static_cast<double>(problem.rows()));
+        return 2 + 300 * std::sqrt(static_cast<double>(problem.dimension()) / static_cast<double>(problem.rows()));
     }
     return std::holds_alternative<Squared>(problem.loss().variant()) ? 2 : (is_smooth(problem.loss()) ? 12 : 50);
 }

@@ -109,6 +109,10 @@ class SiftedNewton final : public Method {
     template <class Visit> Totals each_row(Visit &&visit) const;
     double importance(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)); }
     double share() const { return static_cast<double>(band_.size()) / static_cast<double>(n_); }
+    /// That share of the rows, but ten for each feature in the smaller sample.
+    std::int64_t sample_size(std::int64_t share) const {
+        return std::min(problem_.rows(), std::max(problem_.rows(), 640 * problem_.dimension()) / share);
+    }
     std::vector<std::int64_t> sample(std::int64_t share);
 
     const Problem &problem_;
@@ -119,7 +123,7 @@ class SiftedNewton final : public Method {
     const std::size_t n_;
     Random random_;
     Stage stage_ = Stage::first_sample;
-    Numbers<double> reach_;            // of the rows, in the unit of reach arguments
+    Numbers<float> reach_;             // of the rows, in the unit of reach arguments
     double typical_reach_ = 1;         // the median
     View best_, now_;                  // the point that bands are chosen at, and the last one looked at
     double move_ = 0, band_reach_ = 0; // between them, in units of reach_: few rows moved further; the band's
@@ -128,7 +132,7 @@ class SiftedNewton final : public Method {
     std::unique_ptr<Method> inner_;
     double scale_ = 1;      // objective of the inner problem over that of the whole
     Numbers<double> fixed_; // duals of the rows outside the band
-    Numbers<std::uint8_t> is_in_band_, has_left_;
+    Numbers<std::uint8_t> is_in_band_, stays_;
     double goal_ = 1e-2, tolerance_ = 1e-4; // relative gaps: of this stage, and wanted
     double gap_ = infinity, excess_ = 0, passes_ = 0;
     bool is_worth_certifying_ = false;
@@ -138,18 +142,19 @@ class SiftedNewton final : public Method {
 SiftedNewton::SiftedNewton(const Problem &problem, const SolveContext &context)
     : problem_(problem), b_(problem.targets()), context_(context), crew_(context.team, context), team_(crew_),
       n_(at(problem.rows())), random_(context.seed) {
-    for (auto *numbers : {&reach_, &best_.z, &now_.z, &fixed_}) make_numbers(team_, *numbers, n_);
-    for (auto *flags : {&is_in_band_, &has_left_}) make_numbers(team_, *flags, n_);
+    for (auto *numbers : {&best_.z, &fixed_}) make_numbers(team_, *numbers, n_);
+    make_numbers(team_, reach_, n_);
+    for (auto *flags : {&is_in_band_, &stays_}) make_numbers(team_, *flags, n_);
     fill_zeros(team_, best_.z.data(), n_);
-    fill_zeros(team_, has_left_.data(), n_);
+    fill_zeros(team_, stays_.data(), n_);
     best_.x.resize(at(problem.dimension()));
     measure_reach();
     solve_on(sample(64));
 }
 
-/// One row of each of so many equal stretches, but ten for each feature in the smaller sample.
+/// One row of each of so many equal stretches.
 std::vector<std::int64_t> SiftedNewton::sample(std::int64_t share) {
-    const std::int64_t n = problem_.rows(), count = std::min(n, std::max(n, 640 * problem_.dimension()) / share);
+    const std::int64_t n = problem_.rows(), count = sample_size(share);
     std::vector<std::int64_t> rows(at(count));
     for (std::int64_t k = 0; k < count; ++k) {
         const std::int64_t begin = n * k / count;
@@ -159,10 +164,11 @@ std::vector<std::int64_t> SiftedNewton::sample(std::int64_t share) {
 }
 
 /// The root of sum_j a_ij^2 / sum_k a_kj^2, the intercept's 1/n included: the standard error of a prediction, were the features
-/// not correlated.
+/// not correlated. Rows that have a feature with few others stay in the band: samples tell little of it.
 void SiftedNewton::measure_reach() {
     constexpr std::int64_t parts = 64;
     const std::int64_t n = problem_.rows();
+    const double few = 5.0 * static_cast<double>(n) / static_cast<double>(sample_size(64)); // five in the first sample
     std::vector<std::vector<double>> squares(parts);
     std::visit(
         [&](const auto &matrix) {
@@ -183,17 +189,21 @@ void SiftedNewton::measure_reach() {
                 for (std::int64_t i = n * part / parts; i < n * (part + 1) / parts; ++i) {
                     const auto row = matrix.row(i);
                     double sum = 1 / static_cast<double>(n);
+                    double largest = 0;
                     for (std::int64_t q = 0; q < row.size(); ++q) {
-                        sum += row.value(q) * row.value(q) * inverse[at(row.column(q))];
+                        const double share = row.value(q) * row.value(q) * inverse[at(row.column(q))];
+                        sum += share;
+                        largest = std::max(largest, share);
                     }
-                    reach_[at(i)] = std::sqrt(sum);
+                    stays_[at(i)] = largest * few > 1 ? 1 : 0;
+                    reach_[at(i)] = static_cast<float>(std::sqrt(sum));
                 }
             });
         },
         problem_.matrix());
     passes_ += 1;
     std::vector<double> some;
-    for (std::size_t i = 0; i < n_; i += n_ / enough + 1) some.push_back(reach_[i]);
+    for (std::size_t i = 0; i < n_; i += n_ / enough + 1) some.push_back(static_cast<double>(reach_[i]));
     const auto middle = some.begin() + std::ssize(some) / 2;
     std::nth_element(some.begin(), middle, some.end());
     typical_reach_ = *middle;
@@ -267,6 +277,7 @@ PrimalExtras SiftedNewton::linear_term() {
 void SiftedNewton::look() {
     std::vector<double> duals;
     inner_->point(now_.x, duals);
+    make_numbers(team_, now_.z, n_);
     predict(problem_, now_.x, now_.z, team_);
     passes_ += 0.5;
     const bool has_band = stage_ == Stage::band;
@@ -286,7 +297,7 @@ void SiftedNewton::look() {
     gap_ = inner_->estimated_gap() / scale_ + excess_;
     std::vector<double> moves;
     for (std::size_t i = 0; i < n_; i += n_ / enough + 1)
-        moves.push_back(std::fabs(now_.z[i] - best_.z[i]) / reach_[i]);
+        moves.push_back(std::fabs(now_.z[i] - best_.z[i]) / static_cast<double>(reach_[i]));
     const auto most = moves.begin() + std::ssize(moves) * 19 / 20;
     std::nth_element(moves.begin(), most, moves.end());
     move_ = *most;
@@ -297,7 +308,7 @@ void SiftedNewton::next_band(double reach) {
     each_row([&](const auto &loss, std::size_t i, Totals &) {
         const double z = best_.z[i], one = loss.conjugate_slope(0.0, b_[i]), other = loss.conjugate_slope(-0.0, b_[i]);
         const double distance = std::min(std::fabs(z - one), std::fabs(z - other));
-        is_in_band_[i] = has_left_[i] || distance <= reach * reach_[i];
+        is_in_band_[i] = stays_[i] || distance <= reach * static_cast<double>(reach_[i]);
     });
     std::vector<std::int64_t> rows;
     for (std::size_t i = 0; i < n_; ++i) {
@@ -327,10 +338,11 @@ void SiftedNewton::judge_band() {
                is_wide_enough = excess_ <= 0.3 * std::max(goal_, tolerance_) * size;
     if (!is_wide_enough) {
         each_row([&](const auto &loss, std::size_t i, Totals &) {
-            if (!is_in_band_[i] && loss.derivative(now_.z[i], b_[i]) != fixed_[i]) has_left_[i] = 1;
+            if (!is_in_band_[i] && loss.derivative(now_.z[i], b_[i]) != fixed_[i]) stays_[i] = 1;
         });
     }
     if (is_better) std::swap(best_, now_);
+    now_ = {}; // memory: bands and certificates need theirs
     // the move within the band does not know of the rows beyond
     if (!is_wide_enough && is_better) return next_band(std::max(0.5 * move_, band_reach_ / 8));
     if (!is_wide_enough) return next_band((bands_ == 1 ? 1 : 2) * band_reach_);
@@ -352,7 +364,7 @@ void SiftedNewton::advance(double) {
     if (!inner_->has_point()) return;
     look();
     if (stage_ == Stage::band) return judge_band();
-    std::swap(best_, now_);
+    best_ = std::move(now_);
     if (stage_ == Stage::second_sample) {
         goal_ = std::max(1e-3, 0.5 * tolerance_);
         return next_band(0.6 * move_);
