@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 namespace spdc {
@@ -28,7 +29,6 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr std::size_t enough = 8192; // rows tell how far predictions move
 constexpr int most_bands = 8;
-constexpr double largest_band = 0.6; // of the rows
 
 /// visit(k) for k = 0 ... count-1, a stretch of them at a time on one thread.
 template <class Visit> void each_part(std::size_t count, Team &team, Visit &&visit) {
@@ -108,12 +108,16 @@ class SiftedNewton final : public Method {
     void take_all();
     template <class Visit> Totals each_row(Visit &&visit) const;
     double importance(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)); }
-    double share() const { return static_cast<double>(band_.size()) / static_cast<double>(n_); }
+    double share() const {
+        return stage_ == Stage::all ? 1 : static_cast<double>(band_.size()) / static_cast<double>(n_);
+    }
     /// That share of the rows, but ten for each feature in the smaller sample.
     std::int64_t sample_size(std::int64_t share) const {
         return std::min(problem_.rows(), std::max(problem_.rows(), 640 * problem_.dimension()) / share);
     }
     std::vector<std::int64_t> sample(std::int64_t share);
+    /// For a band to be worth its copy; rows that are where they are, in a file, need none when all are taken.
+    bool is_too_large(std::size_t rows) const { return rows > n_ * (problem_.is_shuffled() ? 1 : 3) / 5; }
 
     const Problem &problem_;
     const std::span<const double> b_;
@@ -123,9 +127,9 @@ class SiftedNewton final : public Method {
     const std::size_t n_;
     Random random_;
     Stage stage_ = Stage::first_sample;
-    Numbers<float> reach_;             // of the rows, in the unit of reach arguments
-    double typical_reach_ = 1;         // the median
-    View best_, now_;                  // the point that bands are chosen at, and the last one looked at
+    Numbers<float> reach_;     // standard errors of the predictions, up to a factor, were features not correlated
+    double typical_reach_ = 1; // the median
+    View best_, now_;          // the point that bands are chosen at, and the last one looked at
     double move_ = 0, band_reach_ = 0; // between them, in units of reach_: few rows moved further; the band's
     std::vector<std::int64_t> band_;   // rows of the inner problem
     std::optional<Problem> part_;
@@ -135,7 +139,7 @@ class SiftedNewton final : public Method {
     Numbers<std::uint8_t> is_in_band_, stays_;
     double goal_ = 1e-2, tolerance_ = 1e-4; // relative gaps: of this stage, and wanted
     double gap_ = infinity, excess_ = 0, passes_ = 0;
-    bool is_worth_certifying_ = false;
+    bool is_worth_certifying_ = false, is_offered_ = false; // now; a point of this band
     int threads_ = 1, bands_ = 0;
 };
 
@@ -149,7 +153,8 @@ SiftedNewton::SiftedNewton(const Problem &problem, const SolveContext &context)
     fill_zeros(team_, stays_.data(), n_);
     best_.x.resize(at(problem.dimension()));
     measure_reach();
-    solve_on(sample(64));
+    const auto rows = static_cast<std::size_t>(std::count(stays_.begin(), stays_.end(), 1));
+    is_too_large(rows) ? take_all() : solve_on(sample(64));
 }
 
 /// One row of each of so many equal stretches.
@@ -166,10 +171,9 @@ std::vector<std::int64_t> SiftedNewton::sample(std::int64_t share) {
 /// The root of sum_j a_ij^2 / sum_k a_kj^2, the intercept's 1/n included: the standard error of a prediction, were the features
 /// not correlated. Rows that have a feature with few others stay in the band: samples tell little of it.
 void SiftedNewton::measure_reach() {
-    constexpr std::int64_t parts = 64;
-    const std::int64_t n = problem_.rows();
+    const std::int64_t n = problem_.rows(), parts = std::clamp<std::int64_t>(problem_.nonzeros() / 2'000'000, 64, 512);
     const double few = 5.0 * static_cast<double>(n) / static_cast<double>(sample_size(64)); // five in the first sample
-    std::vector<std::vector<double>> squares(parts);
+    std::vector<std::vector<double>> squares(at(parts));
     std::visit(
         [&](const auto &matrix) {
             team_.for_each(parts, [&](std::int64_t part) {
@@ -177,7 +181,10 @@ void SiftedNewton::measure_reach() {
                 own.assign(at(problem_.features()), 0.0);
                 for (std::int64_t i = n * part / parts; i < n * (part + 1) / parts; ++i) {
                     const auto row = matrix.row(i);
-                    for (std::int64_t q = 0; q < row.size(); ++q) own[at(row.column(q))] += row.value(q) * row.value(q);
+                    const double omega = problem_.importance(i);
+                    for (std::int64_t q = 0; q < row.size(); ++q) {
+                        own[at(row.column(q))] += omega * row.value(q) * row.value(q);
+                    }
                 }
             });
             std::vector<double> &inverse = squares.front();
@@ -188,14 +195,14 @@ void SiftedNewton::measure_reach() {
             team_.for_each(parts, [&](std::int64_t part) {
                 for (std::int64_t i = n * part / parts; i < n * (part + 1) / parts; ++i) {
                     const auto row = matrix.row(i);
-                    double sum = 1 / static_cast<double>(n);
-                    double largest = 0;
+                    double sum = 1 / static_cast<double>(n), largest = 0;
                     for (std::int64_t q = 0; q < row.size(); ++q) {
                         const double share = row.value(q) * row.value(q) * inverse[at(row.column(q))];
                         sum += share;
                         largest = std::max(largest, share);
                     }
-                    stays_[at(i)] = largest * few > 1 ? 1 : 0;
+                    const double omega = problem_.importance(i);
+                    stays_[at(i)] = omega > few || omega * largest * few > 1 ? 1 : 0;
                     reach_[at(i)] = static_cast<float>(std::sqrt(sum));
                 }
             });
@@ -213,6 +220,7 @@ void SiftedNewton::measure_reach() {
 void SiftedNewton::leave_inner() {
     passes_ = passes();
     inner_.reset();
+    part_.reset();
 }
 
 /// The inner problem on these rows: of a sample, in place of the whole; of a band, the whole with the other rows on their lines. After the
@@ -224,6 +232,7 @@ void SiftedNewton::solve_on(std::vector<std::int64_t> rows) {
     std::transform(band_.begin(), band_.end(), importance.begin(),
                    [&](std::int64_t i) { return problem_.importance(i); });
     const double n = static_cast<double>(n_), weight = std::accumulate(importance.begin(), importance.end(), 0.0);
+    if (!(weight > 0)) return take_all();
     for (double &w : importance) w *= n / weight;
     scale_ = stage_ == Stage::band ? n / weight : 1;
     const double l2 = std::get<L2>(problem_.regularizer().variant()).l2;
@@ -242,6 +251,7 @@ void SiftedNewton::solve_on(std::vector<std::int64_t> rows) {
     }
     inner_ = make_barrier_newton(*part_, make_primal_system(*part_, context_, extras), start);
     inner_->aim(goal_);
+    is_offered_ = false;
 }
 
 /// Adds up visit(loss, i, totals) over the rows, on all threads.
@@ -303,8 +313,10 @@ void SiftedNewton::look() {
     move_ = *most;
 }
 
-/// A band of the rows that at the best point are within reach of a kink, in units of reach_, and of all that ever left their lines.
+/// A band of the rows that at the best point are within reach of a kink, in units of reach_, and of those that stay: rows of rare
+/// features, and rows that left their lines when a band was too narrow.
 void SiftedNewton::next_band(double reach) {
+    is_worth_certifying_ = false;
     each_row([&](const auto &loss, std::size_t i, Totals &) {
         const double z = best_.z[i], one = loss.conjugate_slope(0.0, b_[i]), other = loss.conjugate_slope(-0.0, b_[i]);
         const double distance = std::min(std::fabs(z - one), std::fabs(z - other));
@@ -314,8 +326,7 @@ void SiftedNewton::next_band(double reach) {
     for (std::size_t i = 0; i < n_; ++i) {
         if (is_in_band_[i]) rows.push_back(static_cast<std::int64_t>(i));
     }
-    const double most = largest_band * static_cast<double>(n_);
-    if (++bands_ > most_bands || rows.empty() || static_cast<double>(rows.size()) > most) return take_all();
+    if (++bands_ > most_bands || rows.empty() || is_too_large(rows.size())) return take_all();
     stage_ = Stage::band;
     move_ = band_reach_ = reach;
     solve_on(std::move(rows));
@@ -324,10 +335,12 @@ void SiftedNewton::next_band(double reach) {
 void SiftedNewton::take_all() {
     leave_inner();
     stage_ = Stage::all;
+    band_ = {};
+    best_.z = now_.z = fixed_ = {};
+    reach_ = {};
+    is_in_band_ = stays_ = {};
     inner_ = make_barrier_newton(problem_, make_primal_system(problem_, context_));
     inner_->aim(tolerance_);
-    band_.resize(n_);
-    std::iota(band_.begin(), band_.end(), 0);
 }
 
 /// The band's point is good to the goal. What rows off their lines pay tells whether the band was wide enough. If not, the next one is
@@ -346,8 +359,9 @@ void SiftedNewton::judge_band() {
     // the move within the band does not know of the rows beyond
     if (!is_wide_enough && is_better) return next_band(std::max(0.5 * move_, band_reach_ / 8));
     if (!is_wide_enough) return next_band((bands_ == 1 ? 1 : 2) * band_reach_);
-    if (inner_->exhausted()) return next_band(4 * band_reach_);
     is_worth_certifying_ = gap_ <= tolerance_ * size;
+    if (inner_->exhausted() && (is_offered_ || !is_worth_certifying_)) return next_band(4 * band_reach_);
+    is_offered_ = is_worth_certifying_;
     goal_ = is_worth_certifying_ ? 0.3 * goal_ : std::max(0.5 * tolerance_, goal_ / 30);
     inner_->aim(goal_);
 }
@@ -365,6 +379,8 @@ void SiftedNewton::advance(double) {
     look();
     if (stage_ == Stage::band) return judge_band();
     best_ = std::move(now_);
+    if (!(move_ > 0 && move_ < infinity && best_.objective < infinity))
+        return take_all(); // empty rows, or a sample without a point
     if (stage_ == Stage::second_sample) {
         goal_ = std::max(1e-3, 0.5 * tolerance_);
         return next_band(0.6 * move_);
@@ -374,9 +390,12 @@ void SiftedNewton::advance(double) {
     solve_on(sample(16));
 }
 
+/// A run that ends before its time has the best x.
 void SiftedNewton::point(std::vector<double> &x, std::vector<double> &y) {
     std::vector<double> duals;
-    inner_ ? inner_->point(x, duals) : void(x = best_.x);
+    if (inner_) inner_->point(x, duals);
+    if (!is_worth_certifying_ && (!inner_ || best_.objective < infinity)) x = best_.x;
+    if (stage_ == Stage::all) return duals.empty() ? y.assign(n_, 0.0) : y.swap(duals);
     const bool has_band = inner_ && stage_ == Stage::band;
     y.resize(n_);
     each_row([&](const auto &loss, std::size_t i, Totals &) {
@@ -388,7 +407,8 @@ void SiftedNewton::point(std::vector<double> &x, std::vector<double> &y) {
 } // namespace
 
 bool suits_sifting(const Problem &problem) {
-    return problem.rows() >= std::max<std::int64_t>(5000, 120 * problem.dimension()) && problem.loss().gamma() == 0 &&
+    return problem.rows() >= std::max<std::int64_t>(5000, 120 * problem.dimension()) &&
+           problem.rows() <= std::numeric_limits<std::int32_t>::max() && problem.loss().gamma() == 0 &&
            NewtonLoss(problem.loss()).has_pieces();
 }
 
