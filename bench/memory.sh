@@ -30,8 +30,8 @@ def write(name, rows, features, entries):
     return path
 
 
-def peak(path, solver):
-    arguments = ["train", "--solver", solver, "--l2", "1e-4", "--tolerance", "1e-3", "--quiet", "--best-effort"]
+def peak(path, solver, loss="logistic"):
+    arguments = ["train", "--solver", solver, "--loss", loss, "--l2", "1e-4", "--tolerance", "1e-3", "--quiet", "--best-effort"]
     process = subprocess.Popen([spdc, *arguments, "--threads", threads, path], stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     if status != 0:
@@ -47,9 +47,11 @@ for name, (rows, features, entries) in shapes.items():
     binary = text + ".spdc"
     subprocess.run([spdc, "convert", text, binary], check=True)
     stored = rows * entries * 12 + 8 * rows
-    for solver in ["spdc_fast", "newton"] if features <= 2000 else ["spdc_fast"]:
+    for solver, loss in [("spdc_fast", "logistic")] + (
+        [("newton", "logistic"), ("newton", "hinge")] if features <= 2000 else []
+    ):
         for kind, path, copies in [("text", text, 2.1), (".spdc", binary, 1.1)]:
             limit = copies * stored + 48 * features + 64 * rows + (8 * features**2 if solver == "newton" else 0)
-            used = peak(path, solver) - few
-            print(f"| {name} | {solver} | {kind} | {used / 1e6:.1f} | {limit / 1e6:.1f} | {used / limit:.2f} |", flush=True)
+            used = peak(path, solver, loss) - few
+            print(f"| {name} | {solver}, {loss} | {kind} | {used / 1e6:.1f} | {limit / 1e6:.1f} | {used / limit:.2f} |", flush=True)
 PYTHON

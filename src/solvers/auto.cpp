@@ -85,7 +85,8 @@ double filled_entries(const Problem &problem) {
         problem.matrix());
 }
 
-/// How many iterations on all rows newton is likely to need. Sifting leaves the fewer rows the better samples tell which matter.
+/// How many iterations on all rows newton is likely to need. Sifting leaves the fewer rows the better samples tell which matter: its
+/// time on covtype, a9a and generated data of 20 to 400 features is that of this many iterations to within a factor of 2.
 double newton_iterations(const Problem &problem) {
     if (suits_sifting(problem)) {
         return 2 + 300 * std::sqrt(static_cast<double>(problem.dimension()) / static_cast<double>(problem.rows()));

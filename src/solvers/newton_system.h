@@ -1,6 +1,7 @@
 // The linear systems of Newton's method, behind one door for methods that do not care which of rows and features are fewer.
 //
-// Given w and h of every row, the step s solves  Lambda (x + s) + (1/n) A'(w + h (A s)) = 0.
+// Given w and h of every row, the step s solves  Lambda (x + s) + (1/n) A'(w + h (A s)) + c = 0, where c is the slope of a linear
+// term that a system of features may have.
 #pragma once
 
 #include "newton_loss.h"
@@ -41,10 +42,11 @@ class NewtonSystem {
                        double goal = infinity) = 0;
     /// x <- x + t s
     virtual void take(double t) = 0;
-    /// sum_j r_j^2/(2 lambda_j) of r = Lambda x + (1/n) A'w: what w as a dual point pays for not matching x.
+    /// sum_j r_j^2/(2 lambda_j) of r = Lambda x + (1/n) A'w + c: what w as a dual point pays for not matching x.
     virtual double mismatch(const Fill &fill) = 0;
     /// The same for duals that began as the last w so measured and took all steps with x.
     virtual double mismatch() const = 0;
+    /// With the linear term.
     virtual double penalty() const = 0;
     /// d/dt of the penalty of x + t s at 0, and the second derivative.
     virtual LineSlope penalty_slope() const = 0;
