@@ -348,7 +348,7 @@ TEST(NewtonSifted, AllRowsAtTheirKinks) {
     EXPECT_NEAR(result.weights[0], 3, 0.01);
 }
 
-TEST(NewtonSifted, SameBitsForAnyNumberOfThreads) {
+TEST(NewtonSiftedThreads, HaveTheSameBits) {
     const Problem problem = random_problem(Hinge{}, 1e-4, Intercept::free, true, 120000, 5, 0.7); // enough to be shared
     const Result one = solve_by(problem, "newton", 1e-6);
     const Result three = solve_by(problem, "newton", 1e-6, 20000, 3);

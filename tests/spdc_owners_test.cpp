@@ -258,7 +258,7 @@ TEST(SpdcOwners, AreChosenByTheProblemAndTheCores) {
 }
 
 /// Where many cores have a say: owners, for one output and for several, and newton for a loss with kinks.
-TEST(SpdcOwners, AndOtherChoicesGiveTheSameBitsForAnyNumberOfThreads) {
+TEST(SpdcOwners, AndOtherChoicesGoByTheCoresAlone) {
     const Dataset wide = long_rows(5000, 200), tall = long_rows(10000, 100);
     Dataset three = wide;
     for (std::size_t i = 0; i < three.targets.size(); ++i) three.targets[i] = static_cast<double>(i % 3);
@@ -273,7 +273,7 @@ TEST(SpdcOwners, AndOtherChoicesGiveTheSameBitsForAnyNumberOfThreads) {
           Case{Problem(tall, Hinge{}, L2{8e-4}), Auto{}, 3, 4}}) {
         const auto weights = [&](int cores, int threads) {
             Stopping stopping;
-            stopping.tolerance = 1e-2;
+            stopping.tolerance = 0.1;
             SolveContext context;
             context.cores = cores;
             context.threads = threads;
