@@ -89,7 +89,7 @@ double filled_entries(const Problem &problem) {
 /// time on covtype, a9a and generated data of 20 to 400 features is that of this many iterations to within a factor of 2.
 double newton_iterations(const Problem &problem) {
     if (suits_sifting(problem)) {
-        return 2 + 300 * std::sqrt(static_cast<double>(problem.dimension()) / static_cast<double>(problem.rows()));
+        return 1 + 500 * std::sqrt(static_cast<double>(problem.dimension()) / static_cast<double>(problem.rows()));
     }
     return std::holds_alternative<Squared>(problem.loss().variant()) ? 2 : (is_smooth(problem.loss()) ? 12 : 50);
 }
