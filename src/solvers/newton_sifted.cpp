@@ -40,6 +40,7 @@ template <class Visit> void each_part(std::size_t count, Team &team, Visit &&vis
 
 template <class T> using Numbers = std::vector<T, UnfilledHugePageAllocator<T>>;
 
+/// These rows, as select_rows() gives them, but by all threads and without a check of entries that were checked before.
 template <class Value, class Index>
 AnyMatrix copy_of(const CsrMatrix<Value, Index> &matrix, std::span<const std::int64_t> rows, Team &team) {
     struct Owner {
