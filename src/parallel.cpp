@@ -28,8 +28,9 @@ template <class Ready> void spin_until(Ready &&ready) noexcept {
 }
 
 /// Spins until ready(number), then sleeps: whoever changes the number notifies.
-template <class Ready> void sleep_until(const std::atomic<int> &number, int patience, Ready &&ready) noexcept {
-    int value = number.load(std::memory_order_acquire);
+template <class Number, class Ready>
+void sleep_until(const std::atomic<Number> &number, int patience, Ready &&ready) noexcept {
+    Number value = number.load(std::memory_order_acquire);
     for (int spins = 0; !ready(value) && spins < patience + 20; ++spins) {
         if (spins < patience) {
 #if defined(__x86_64__) || defined(__i386__)
@@ -114,10 +115,8 @@ Team::~Team() {
 
 void Team::serve(int thread, unsigned seen) {
     for (;;) {
-        for (int spins = 0; spins < 100 && round_.load(std::memory_order_acquire) == seen; ++spins) {
-            std::this_thread::yield(); // the next piece of work is often there at once
-        }
-        round_.wait(seen, std::memory_order_acquire);
+        // the next piece of work is often there at once
+        sleep_until(round_, patience_, [&](unsigned round) { return round != seen; });
         seen = round_.load(std::memory_order_acquire);
         if (!body_) return;
         (*body_)(thread);

@@ -36,15 +36,9 @@ struct Pieces {
     Stretch lower, upper, slope;
 };
 
-/// One for each row: with large pages the system has less to clear.
-using Numbers = std::vector<double, HugePageAllocator<double>>;
-
 /// y - lower and upper - y, each exact where it is small, and their multipliers.
 struct Slacks {
-    Numbers p, q, s, t;
-    void resize(std::size_t count) {
-        for (auto *array : {&p, &q, &s, &t}) array->resize(count, 1.0);
-    }
+    RowVector p, q, s, t;
 };
 
 /// What a step makes of the rows of a stretch: moves of y and of the multipliers.
@@ -79,8 +73,8 @@ class BarrierNewton final : public SystemNewton {
 
     const double gamma_;
     std::size_t pieces_ = 1;
-    Numbers z_, first_, next_; // predictions, and their moves by the predictor and by the corrector
-    Slacks slacks_;            // piece after piece
+    RowVector z_, first_, next_; // predictions, and their moves by the predictor and by the corrector
+    Slacks slacks_;              // piece after piece
     double mu_ = 0, best_gap_ = infinity;
     int best_iteration_ = 0, short_steps_ = 0;
 };
@@ -95,11 +89,17 @@ BarrierNewton::BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSyste
             }
         },
         problem.loss().variant());
-    for (auto *array : {&z_, &first_, &next_}) array->resize(count_, 0.0);
-    slacks_.resize(count_ * pieces_);
-    for (std::size_t p = 0; start && p < start->predictions.size(); ++p) {
-        z_[p] = start->predictions[system_->row_at(p)];
+    for (auto *array : {&z_, &first_, &next_}) make_numbers(system_->team(), *array, count_);
+    for (auto *array : {&slacks_.p, &slacks_.q, &slacks_.s, &slacks_.t}) {
+        make_numbers(system_->team(), *array, count_ * pieces_);
     }
+    const std::size_t known = start ? start->predictions.size() : 0;
+    system_->look([&](std::size_t begin, std::size_t end, RowSums &) {
+        for (std::size_t p = begin; p < end; ++p) {
+            z_[p] = p < known ? start->predictions[system_->row_at(p)] : 0.0;
+            first_[p] = next_[p] = 0;
+        }
+    });
     center(start ? start->mu : first_mu());
 }
 
@@ -293,7 +293,7 @@ void BarrierNewton::advance(double) {
     ++iterations_;
     double target = 0;
     RowSums sums;
-    const auto solve = [&](bool corrects, Numbers &move, double goal) {
+    const auto solve = [&](bool corrects, RowVector &move, double goal) {
         return system_->solve(
             z_.data(),
             [&](std::size_t begin, std::size_t end, double *w, double *h) { fill(begin, end, target, corrects, w, h); },

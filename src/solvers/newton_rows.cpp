@@ -363,7 +363,8 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
 void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const {
     // more parts share out better, but each has a Hessian of its own
     const bool small = dimension() <= 256;
-    const std::size_t parts = blocks < 16 ? 1 : std::clamp<std::size_t>(blocks / (small ? 2 : 16), 1, small ? 128 : 16);
+    const std::size_t parts =
+        blocks < 16 ? 1 : (small ? std::min<std::size_t>(blocks, 128) : std::min<std::size_t>(blocks / 16, 16));
     const bool fits = total.panel_size == (with_hessian ? panel_ : 0) && total.tail_size == (with_hessian ? tail_ : 0);
     if (!fits || total.gradient.size() != dimension()) total = make_sums(with_hessian);
     total.clear();

@@ -50,6 +50,7 @@ class PrimalSystem final : public NewtonSystem {
 
     LossRows rows() const override { return {b_.data(), omega_.data(), blocks_.padded_rows()}; }
     std::size_t row_at(std::size_t place) const override { return at(blocks_.row_at(place)); }
+    Team &team() const override { return blocks_.team(); }
 
     RowSums look(const Look &look) override {
         run(false, [&](std::size_t k, RowScratch &, RowSums &sums) { look(begin(k), begin(k + 1), sums); });
@@ -216,6 +217,7 @@ class DualSystem final : public NewtonSystem {
 
     LossRows rows() const override { return {b_.data(), omega_.data(), b_.size()}; }
     std::size_t row_at(std::size_t place) const override { return place; }
+    Team &team() const override { return team_; }
     RowSums look(const Look &look) override {
         RowSums sums;
         each_stretch([&](std::size_t begin, std::size_t end) { look(begin, end, sums); });

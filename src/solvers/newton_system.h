@@ -32,6 +32,7 @@ class NewtonSystem {
     virtual LossRows rows() const = 0;
     /// Row of the problem at this place.
     virtual std::size_t row_at(std::size_t place) const = 0;
+    virtual Team &team() const = 0;
 
     /// Calls `look` on all rows and adds up.
     virtual RowSums look(const Look &look) = 0;
