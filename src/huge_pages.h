@@ -44,7 +44,8 @@ template <class T> struct HugePageAllocator {
 
     T *allocate(std::size_t count) {
         const std::size_t bytes = count * sizeof(T);
-        const std::size_t alignment = bytes >= huge_page ? huge_page : std::max(alignof(T), alignof(std::max_align_t));
+        // small ones have lines of the cache to themselves: each thread may have its own
+        const std::size_t alignment = bytes >= huge_page ? huge_page : std::max<std::size_t>(alignof(T), 64);
         const std::size_t whole = (bytes / alignment + 1) * alignment;
         void *const memory = std::aligned_alloc(alignment, whole);
         if (!memory) throw std::bad_alloc();

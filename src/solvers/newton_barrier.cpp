@@ -179,11 +179,13 @@ void BarrierNewton::measure(const NewtonSystem::Look &before) {
         before(begin, end, own);
         Stretch y{}, unused;
         each_piece(begin, end, [&](std::size_t at, const Pieces &piece) {
+            double products = 0;
             for (std::size_t j = 0; j < end - begin; ++j) {
                 y[j] += dual_at(at + j, piece.lower[j], piece.upper[j]);
-                own.products += rows.omega[begin + j] *
-                                (slacks_.s[at + j] * slacks_.p[at + j] + slacks_.t[at + j] * slacks_.q[at + j]);
+                products += rows.omega[begin + j] *
+                            (slacks_.s[at + j] * slacks_.p[at + j] + slacks_.t[at + j] * slacks_.q[at + j]);
             }
+            own.products += products;
         });
         const LossRows stretch{rows.b + begin, rows.omega + begin, end - begin};
         own.young += loss_.young(stretch, z_.data() + begin, y.data());
@@ -256,12 +258,15 @@ void BarrierNewton::look(std::size_t begin, std::size_t end, double target, bool
         find_moves(begin, count, at, piece, target, corrects, moves);
         const double *const p = slacks_.p.data() + at, *const q = slacks_.q.data() + at;
         const double *const s = slacks_.s.data() + at, *const t = slacks_.t.data() + at;
+        double largest = 0, products = 0; // not in `sums`, which might be where p is
         for (std::size_t j = 0; j < count; ++j) {
             const double up = std::max(-moves.y[j] / p[j], moves.y[j] / q[j]);
             const double down = std::max(-moves.s[j] / s[j], -moves.t[j] / t[j]);
-            sums.largest = std::max(sums.largest, std::max(up, down));
-            sums.products += omega[j] * (moves.s[j] - moves.t[j]) * moves.y[j];
+            largest = std::max(largest, std::max(up, down));
+            products += omega[j] * (moves.s[j] - moves.t[j]) * moves.y[j];
         }
+        sums.largest = std::max(sums.largest, largest);
+        sums.products += products;
         for (std::size_t j = 0; w && j < count; ++j) {
             w[j] += omega[j] * (dual_at(at + j, piece.lower[j], piece.upper[j]) + moves.y[j]);
         }

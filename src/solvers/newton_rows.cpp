@@ -120,7 +120,7 @@ class OrderedSum {
     }
 
   private:
-    std::mutex mutex_;
+    SpinLock mutex_;
     RowSums &total_;
     std::vector<RowSums *> finished_, spare_;
     std::size_t turn_ = 0;

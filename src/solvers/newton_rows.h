@@ -30,11 +30,11 @@ namespace spdc {
 /// One number per row, for the threads to fill: who touches memory first has the kernel clear it.
 using RowVector = std::vector<double, UnfilledHugePageAllocator<double>>;
 
-/// Sums over a range of blocks; coordinates in the order of RowBlocks.
-struct RowSums {
+/// Sums over a range of blocks; coordinates in the order of RowBlocks. No line of the cache is another thread's, too.
+struct alignas(128) RowSums {
     double loss = 0, young = 0;                   // Fenchel-Young losses
     double products = 0, weight = 0, largest = 0; // for newton_barrier.cpp
-    std::vector<double> gradient, excess;
+    RowVector gradient, excess;
     RowVector columns, mixed, tail;            // HessianParts, of the squares only the upper halves
     std::size_t panel_size = 0, tail_size = 0; // of the squares
     void add(const RowSums &other);
