@@ -77,12 +77,6 @@ int patience(int threads) noexcept {
     return has_cores ? 5000 : 500; // some 200 or 20 microseconds
 }
 
-void SpinLock::lock() noexcept {
-    while (is_taken_.exchange(true, std::memory_order_acquire)) {
-        spin_until([&] { return !is_taken_.load(std::memory_order_relaxed); });
-    }
-}
-
 void SpinBarrier::wait() noexcept {
     const unsigned round = round_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == count_) {

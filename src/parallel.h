@@ -69,16 +69,6 @@ inline void interruption_point(std::int64_t entries) {
 /// where all cores are taken, the one that it waits for may need this one.
 int patience(int threads) noexcept;
 
-/// For a few instructions at a time: who waits spins, where a mutex would go to sleep.
-class SpinLock {
-  public:
-    void lock() noexcept;
-    void unlock() noexcept { is_taken_.store(false, std::memory_order_release); }
-
-  private:
-    std::atomic<bool> is_taken_ = false;
-};
-
 /// Meets `count` threads. They spin, because phases of a mini-batch are microseconds long, and yield after a while, because
 /// there may be fewer cores than threads.
 class SpinBarrier {

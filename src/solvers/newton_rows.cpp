@@ -81,50 +81,47 @@ std::byte *Room::take(std::size_t bytes) {
 
 namespace {
 
-/// Adds up the sums of parts in the order of the parts. A part that is finished before those ahead of it does not keep its thread waiting:
-/// whoever finishes the next one adds both.
+/// Adds up the sums of parts in the order of the parts. Nobody waits for a part ahead of his: who finishes the one whose turn it is adds it,
+/// and those behind it that are there. Without locks, because with 16 threads parts come every microsecond.
 class OrderedSum {
   public:
-    OrderedSum(RowSums &total, std::size_t parts, std::vector<RowSums> &spare) : total_(total), finished_(parts) {
-        for (RowSums &sums : spare) spare_.push_back(&sums);
-    }
+    /// Of each thread `depth` sums, which it fills one after the other: so far it may get ahead.
+    OrderedSum(RowSums &total, std::size_t parts, std::span<RowSums> spare, std::size_t depth)
+        : total_(total), finished_(parts), spare_(spare), is_taken_(spare.size()), depth_(depth) {}
 
-    /// Sums for the next part to be taken, all zero. There must be as many as threads.
-    RowSums &take() {
-        std::unique_lock lock(mutex_);
-        while (spare_.empty()) {
-            lock.unlock();
+    /// Where the next part that this thread takes is to be summed up: sums(place), all zero.
+    std::size_t take(int thread) {
+        const std::size_t begin = at(thread) * depth_;
+        std::size_t place = begin;
+        while (is_taken_[place].load(std::memory_order_acquire)) {
+            if (++place < begin + depth_) continue;
+            place = begin;
             std::this_thread::yield();
-            lock.lock();
         }
-        RowSums &sums = *spare_.back();
-        spare_.pop_back();
-        lock.unlock();
-        sums.clear();
-        return sums;
+        spare_[place].clear();
+        return place;
     }
+    RowSums &sums(std::size_t place) const { return spare_[place]; }
 
-    void give(RowSums &sums, std::size_t part) {
-        std::unique_lock lock(mutex_);
-        finished_[part] = &sums;
-        if (is_adding_) return;
-        is_adding_ = true;
-        while (turn_ < finished_.size() && finished_[turn_]) {
-            RowSums &next = *finished_[turn_++];
-            lock.unlock();
-            total_.add(next);
-            lock.lock();
-            spare_.push_back(&next);
+    /// All sequentially consistent: either we see that it is this part's turn, or who made it so sees the part.
+    void give(std::size_t place, std::size_t part) {
+        is_taken_[place] = true;
+        finished_[part] = place + 1;
+        for (std::size_t turn = turn_; turn < finished_.size() && finished_[turn] > 0; turn_ = ++turn) {
+            const std::size_t next = finished_[turn].exchange(0); // two may have seen it
+            if (next == 0) return;
+            total_.add(spare_[next - 1]);
+            is_taken_[next - 1].store(false, std::memory_order_release);
         }
-        is_adding_ = false;
     }
 
   private:
-    SpinLock mutex_;
     RowSums &total_;
-    std::vector<RowSums *> finished_, spare_;
-    std::size_t turn_ = 0;
-    bool is_adding_ = false;
+    std::vector<std::atomic<std::size_t>> finished_; // the place of a part's sums, from 1
+    const std::span<RowSums> spare_;
+    std::vector<std::atomic<bool>> is_taken_;
+    const std::size_t depth_;
+    std::atomic<std::size_t> turn_ = 0;
 };
 
 } // namespace
@@ -364,19 +361,20 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
     // more parts share out better, but each has a Hessian of its own
     const bool small = dimension() <= 256;
     const std::size_t parts =
-        blocks < 16 ? 1 : (small ? std::min<std::size_t>(blocks, 128) : std::min<std::size_t>(blocks / 16, 16));
+        blocks < 16 ? 1 : (small ? std::min<std::size_t>(blocks / 2, 128) : std::min<std::size_t>(blocks / 16, 16));
     const bool fits = total.panel_size == (with_hessian ? panel_ : 0) && total.tail_size == (with_hessian ? tail_ : 0);
     if (!fits || total.gradient.size() != dimension()) total = make_sums(with_hessian);
     total.clear();
     // made before the threads run: a lack of memory is the caller's to hear of
     const std::size_t crew = parts == 1 ? 1 : static_cast<std::size_t>(team_.size());
     std::vector<RowSums> &spare = spare_sums_[with_hessian ? 1 : 0];
-    while (spare.size() < (small ? 2 * crew : crew)) {
+    const std::size_t depth = small ? 2 : 1;
+    while (spare.size() < depth * crew) {
         spare.push_back(make_sums(with_hessian));
         spare.back().clear(); // new pages: here it can be interrupted
     }
     if (scratches_.size() < crew) scratches_.resize(crew);
-    OrderedSum sum(total, parts, spare);
+    OrderedSum sum(total, parts, spare, depth);
     std::atomic<std::size_t> next_part{0};
     std::atomic<bool> is_broken = false;
     std::exception_ptr error;
@@ -389,7 +387,8 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
     const auto body = [&](int thread) {
         RowScratch &scratch = scratches_[at(thread)];
         for (;;) {
-            RowSums &own = sum.take(); // before the part: the first part that is not finished always has its sums
+            // before the part: the first one that is not finished always has its sums
+            const std::size_t place = sum.take(thread);
             const std::size_t part = next_part++;
             if (part >= parts) return;
             try {
@@ -400,12 +399,12 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
                 };
                 for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
                     scratch.pause();
-                    work(k, scratch, own);
+                    work(k, scratch, sum.sums(place));
                 }
             } catch (...) { // interrupted, or no memory for a block
                 fail();
             }
-            sum.give(own, part);
+            sum.give(place, part);
             try {
                 scratch.pause();
             } catch (...) {
