@@ -337,13 +337,33 @@ void FusedNewton::point(std::vector<double> &x, std::vector<double> &y) {
     });
 }
 
-/// Whether Newton steps from x = 0 suit the loss; if not, it is one for the barrier.
-bool suits_newton_steps(const Problem &problem) {
+/// Whether Newton steps get somewhere from x = 0: the loss is smooth, and curved for most rows or nearly so. If not, it is one for the
+/// barrier.
+bool suits_newton_steps(const Problem &problem, Team &team) {
     if (!NewtonLoss(problem.loss()).has_pieces()) return true;
+    if (problem.loss().gamma() == 0) return false;
+    struct Rows {
+        double curved = 0, all = 0;
+        void add(const Rows &other) { curved += other.curved, all += other.all; }
+    };
+    const auto look = [&](const auto &loss, std::size_t i, Rows &rows) {
+        const double b = problem.targets()[i], omega = problem.importance(static_cast<std::int64_t>(i));
+        // with phi* + (gamma/2) y^2, which doubles the width of the parabola
+        const double y = loss.dual_prox(0, 0, 1 / loss.gamma(), b);
+        const Interval domain = loss.domain(b);
+        rows.all += omega;
+        if (domain.lower < y && y < domain.upper) rows.curved += omega;
+    };
     const std::size_t n = at(problem.rows());
-    const std::vector<double> zeros(n, 0.0), ones(problem.importance().empty() ? n : 0, 1.0);
-    const double *const omega = problem.importance().empty() ? ones.data() : problem.importance().data();
-    return NewtonLoss(problem.loss()).suits({problem.targets().data(), omega, n}, zeros.data());
+    const Rows rows =
+        sum_chunks<Rows>(team, n, static_cast<double>(n), [&](std::size_t begin, std::size_t end, Rows &own) {
+            std::visit(
+                [&](const auto &loss) {
+                    for (std::size_t i = begin; i < end; ++i) look(loss, i, own);
+                },
+                problem.loss().variant());
+        });
+    return rows.curved > 0.5 * rows.all;
 }
 
 /// Whether a column has entries 1e5 times those of another: in A A', which squares that, rounding drowns the small one.
@@ -393,7 +413,7 @@ std::unique_ptr<Method> make_method(const Problem &problem, const Newton &option
                          "the solvers spdc_fast and spdc have no such limit",
                          options.name, largest, most_unpenalised, problem.rows(), problem.features()));
     }
-    const bool steps = suits_newton_steps(problem);
+    const bool steps = suits_newton_steps(problem, LentTeam(context.team, context));
     if (steps && !is_dual) return make_fused_newton(problem, context);
     if (!is_dual && suits_sifting(problem)) return make_sifted_newton(problem, context);
     auto system = is_dual ? make_dual_system(problem, context) : make_primal_system(problem, context);

@@ -23,24 +23,6 @@ bool NewtonLoss::has_pieces() const {
         loss_.variant());
 }
 
-bool NewtonLoss::suits(const LossRows &rows, const double *z) const {
-    if (!has_pieces()) return true;
-    if (loss_.gamma() == 0) return false;
-    return std::visit(
-        [&](const auto &loss) {
-            double curved = 0, all = 0;
-            for (std::size_t i = 0; i < rows.count; ++i) {
-                all += rows.omega[i];
-                // with phi* + (gamma/2) y^2, which doubles the width of the parabola
-                const Interval domain = loss.domain(rows.b[i]);
-                const double y = loss.dual_prox(z[i], 0, 1 / loss.gamma(), rows.b[i]);
-                if (domain.lower < y && y < domain.upper) curved += rows.omega[i];
-            }
-            return curved > 0.5 * all;
-        },
-        loss_.variant());
-}
-
 double NewtonLoss::evaluate(const LossRows &rows, const double *z, double *w, double *h) const {
     if (std::holds_alternative<Logistic>(loss_.variant())) {
         return kernels_->logistic(z, rows.b, rows.omega, rows.count, w, h);

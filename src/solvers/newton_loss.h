@@ -24,8 +24,6 @@ class NewtonLoss {
 
     /// Whether phi* lives on bounded intervals and is made of parabolas or lines there: newton_barrier.cpp takes these.
     bool has_pieces() const;
-    /// Whether Newton steps get somewhere from predictions z: the loss is smooth, and curved for most rows or nearly so.
-    bool suits(const LossRows &rows, const double *z) const;
     double gamma() const { return loss_.gamma(); }
     bool is_logistic() const { return std::holds_alternative<Logistic>(loss_.variant()); }
     /// Whether one Newton step ends it.

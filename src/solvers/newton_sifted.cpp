@@ -44,14 +44,15 @@ template <class T> using Numbers = std::vector<T, UnfilledHugePageAllocator<T>>;
 template <class Value, class Index>
 AnyMatrix copy_of(const CsrMatrix<Value, Index> &matrix, std::span<const std::int64_t> rows, Team &team) {
     struct Owner {
-        std::vector<std::int64_t> offsets{0};
+        std::vector<std::int64_t> offsets;
         Numbers<std::int32_t> columns;
         Numbers<Value> values;
     };
     const auto owner = std::make_shared<Owner>();
     auto &[offsets, columns, values] = *owner;
-    offsets.reserve(rows.size() + 1);
-    for (const std::int64_t i : rows) offsets.push_back(offsets.back() + matrix.row(i).size());
+    offsets.resize(rows.size() + 1);
+    each_part(rows.size(), team, [&](std::size_t k) { offsets[k + 1] = matrix.row(rows[k]).size(); });
+    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
     make_numbers(team, columns, at(offsets.back()));
     make_numbers(team, values, at(offsets.back()));
     each_part(rows.size(), team, [&](std::size_t k) {
