@@ -187,13 +187,20 @@ StopReason Driver::judge(Method &method, bool go_on) {
 }
 
 /// Runs the method to `next` passes of its own. One that guesses its gap is certified as soon as the guess is near the tolerance, and
-/// otherwise seldom, unless its last guess was far off.
+/// otherwise seldom, unless its last guess was far off. How large the objective will be its D tells, where the last certificate is far
+/// from it.
 void Driver::advance(Method &method, double next) {
     const Certificate &now = certifier_.certificate();
     const double latest = method.passes() + std::max(25.0, 0.5 * method.passes());
-    const double promising = stopping_.tolerance * std::max(std::fabs(now.primal), std::fabs(now.dual)) / guess_error_;
+    double size = std::max(std::fabs(now.primal), std::fabs(now.dual));
     const bool guesses = guess_error_ < 10 && !context_.full_trace;
-    const auto looks_done = [&] { return 0 < method.estimated_gap() && method.estimated_gap() <= promising; };
+    const auto is_promising = [&] { return method.estimated_gap() <= stopping_.tolerance * size / guess_error_; };
+    const auto looks_done = [&] {
+        if (!(0 < method.estimated_gap() && is_promising())) return false;
+        const double dual = method.dual_value();
+        if (method.estimated_gap() < 0.1 * dual) size = std::min(size, 1.1 * dual);
+        return is_promising();
+    };
     const bool looked_done = looks_done();
     while (method.passes() < next && may_go_on(method)) {
         const double left = stopping_.max_passes - passes_before_ - method.passes();
@@ -202,7 +209,7 @@ void Driver::advance(Method &method, double next) {
             record(passes_before_ + change.passes, change.omega);
         }
         if (guesses && !looked_done && looks_done()) break;
-        if (guesses && method.passes() >= next && method.passes() < latest && method.estimated_gap() > promising) {
+        if (guesses && method.passes() >= next && method.passes() < latest && !is_promising()) {
             next = method.passes() + 1;
         }
     }

@@ -441,6 +441,7 @@ class LiftedMethod final : public Method {
         method_->certified({found.certificate, x, z});
     }
     double estimated_gap() const override { return method_->estimated_gap(); }
+    double dual_value() const override { return method_->dual_value(); }
     double omega() const override { return method_->omega(); }
     std::vector<OmegaChange> take_omega_changes() override { return method_->take_omega_changes(); }
     std::int64_t coordinates_touched() const override { return method_->coordinates_touched(); }

@@ -32,6 +32,7 @@ class HybridMethod final : public Method {
     void start(std::span<const double> x, std::span<const double> y) override { fast_->start(x, y); }
     void certified(const Found &found) override;
     double estimated_gap() const override { return current().estimated_gap(); }
+    double dual_value() const override { return current().dual_value(); }
     double omega() const override { return current().omega(); }
     std::vector<OmegaChange> take_omega_changes() override;
     std::int64_t coordinates_touched() const override { return touched_ + (fast_ ? fast_->coordinates_touched() : 0); }

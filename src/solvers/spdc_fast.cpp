@@ -223,6 +223,7 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     void point(std::vector<double> &x, std::vector<double> &y) override;
     std::int64_t coordinates_touched() const override { return touched_; }
     double estimated_gap() const override { return estimated_gap_; }
+    double dual_value() const override;
     double omega() const override { return rule_->omega(); }
     std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
 
@@ -494,6 +495,18 @@ template <class L, class Values, class Index> double FastMethod<L, Values, Index
         sum += away * away;
     }
     return 0.5 * lambda_ * sum;
+}
+
+/// -(1/n) sum_i omega_i phi*(y_i) - g*(-u); a free intercept's u is taken to be 0.
+template <class L, class Values, class Index> double FastMethod<L, Values, Index>::dual_value() const {
+    double conjugates = 0, squares = 0;
+    for (std::size_t p = 0; p < rows_.count; ++p) {
+        conjugates += omega_row(p) * loss_.conjugate(rows_.state[p].y, target(rows_.state[p]));
+    }
+    for (const ZU &zu : zu_) squares += zu[1] * zu[1] / lambda_;
+    for (const double x : x_) squares += lambda_ * x * x; // x = -u/lambda
+    if (lambda0_ > 0) squares += u0_ * u0_ / lambda0_;
+    return -conjugates / static_cast<double>(n_) - 0.5 * squares;
 }
 
 template <class L, class Values, class Index> void FastMethod<L, Values, Index>::advance(double passes) {

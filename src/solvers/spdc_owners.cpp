@@ -93,6 +93,7 @@ template <class L> class OwnersMethod final : public Method {
     double passes() const override { return static_cast<double>(walk_.visits) / static_cast<double>(n_); }
     void point(std::vector<double> &x, std::vector<double> &y) override;
     double estimated_gap() const override { return estimated_gap_; }
+    double dual_value() const override;
     double omega() const override { return rule_->omega(); }
     std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
     int threads() const override { return team_.size(); }
@@ -578,6 +579,26 @@ template <class L> void OwnersMethod<L>::rebase(int thread, Walk &walk, Batch &l
     });
     walk.alpha = 1, walk.beta = 0;
     barrier_.wait(thread); // the next step reads lone pairs before it meets the others
+}
+
+/// -(1/n) sum_i omega_i phi*(y_i) - g*(-u); a free intercept's u is taken to be 0.
+template <class L> double OwnersMethod<L>::dual_value() const {
+    struct Terms {
+        double sum = 0;
+        void add(const Terms &other) { sum += other.sum; }
+    };
+    const double n = static_cast<double>(n_), slots = static_cast<double>(zu_.size());
+    const Terms rows = sum_chunks<Terms>(team_, y_.size(), 4 * n, [&](std::size_t begin, std::size_t end, Terms &own) {
+        for (std::size_t p = begin; p < end; ++p) {
+            const double u2 = lone_norm2_[p] * lone_[p][1] * lone_[p][1]; // of its lone features
+            own.sum += importance_[p] * loss_.conjugate(y_[p], b_[p]) / n + 0.5 * u2 / lambda_;
+        }
+    });
+    const Terms features =
+        sum_chunks<Terms>(team_, zu_.size(), slots, [&](std::size_t begin, std::size_t end, Terms &own) {
+            for (std::size_t k = begin; k < end; ++k) own.sum += 0.5 * zu_[k][1] * zu_[k][1] / lambda_;
+        });
+    return -rows.sum - features.sum - (lambda0_ > 0 ? 0.5 * walk_.u0 * walk_.u0 / lambda0_ : 0.0);
 }
 
 template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vector<double> &y) {
