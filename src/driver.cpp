@@ -191,7 +191,7 @@ StopReason Driver::judge(Method &method, bool go_on) {
 /// from it.
 void Driver::advance(Method &method, double next) {
     const Certificate &now = certifier_.certificate();
-    const double latest = method.passes() + std::max(25.0, 0.5 * method.passes());
+    const double begin = method.passes(), latest = begin + std::max(25.0, 0.5 * begin);
     double size = std::max(std::fabs(now.primal), std::fabs(now.dual));
     const bool guesses = guess_error_ < 10 && !context_.full_trace;
     const auto is_promising = [&] { return method.estimated_gap() <= stopping_.tolerance * size / guess_error_; };
@@ -202,6 +202,12 @@ void Driver::advance(Method &method, double next) {
         return is_promising();
     };
     const bool looked_done = looks_done();
+    std::optional<std::pair<double, double>> first; // passes and guess
+    const auto is_nearly_there = [&] {              // in as many passes as it has taken
+        const double guess = method.estimated_gap(), wanted = stopping_.tolerance * size / guess_error_;
+        return first && (method.passes() - first->first) * std::log(guess / wanted) <
+                            (method.passes() - begin) * std::log(first->second / guess);
+    };
     while (method.passes() < next && may_go_on(method)) {
         const double left = stopping_.max_passes - passes_before_ - method.passes();
         method.advance(std::min({block_, next - method.passes(), left}));
@@ -209,9 +215,9 @@ void Driver::advance(Method &method, double next) {
             record(passes_before_ + change.passes, change.omega);
         }
         if (guesses && !looked_done && looks_done()) break;
-        if (guesses && method.passes() >= next && method.passes() < latest && !is_promising()) {
-            next = method.passes() + 1;
-        }
+        const bool may_wait = method.passes() < latest || (method.passes() < 2 * latest && is_nearly_there());
+        if (guesses && method.passes() >= next && may_wait && !is_promising()) next = method.passes() + 1;
+        if (!first && method.estimated_gap() < infinity) first = {method.passes(), method.estimated_gap()};
     }
 }
 

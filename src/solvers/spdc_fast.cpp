@@ -392,9 +392,8 @@ template <class L, class Values, class Index> void FastMethod<L, Values, Index>:
 
 template <class L, class Values, class Index> void FastMethod<L, Values, Index>::end_sweep() {
     const bool was_full = live() == rows_.count;
-    // the rows were looked at as they were visited, on average half a sweep ago: their gap has gone on falling since
     const double gap = young_ / static_cast<double>(n_) + quadratic_gap();
-    estimated_gap_ = gap * std::sqrt(std::clamp(gap / last_gap_, 0.01, 1.0));
+    estimated_gap_ = gap * fallen_since(gap / last_gap_, shrinks_);
     last_gap_ = gap;
     bool change = rule_->next(moved_);
     if (change) omega_changes_.push_back({passes(), rule_->omega()});

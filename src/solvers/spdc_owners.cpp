@@ -315,9 +315,8 @@ template <class L> void OwnersMethod<L>::end_sweep() {
         shrinking_.least = std::min(shrinking_.least, share.least);
     }
     if (measures_gap_) {
-        // the rows were looked at as they were visited, on average half a sweep ago: their gap has gone on falling since
         const double gap = young / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
-        estimated_gap_ = gap * std::sqrt(std::clamp(gap / last_gap_, 0.01, 1.0));
+        estimated_gap_ = gap * fallen_since(gap / last_gap_, shrinks_);
         last_gap_ = gap;
         visits_at_gap_ = walk_.visits;
     }
