@@ -72,6 +72,12 @@ Dataset csr(std::int64_t cols, const Vector<std::int64_t> &offsets, const Vector
     return data;
 }
 
+Dataset matrix_of(const Dataset &data) {
+    Dataset alone;
+    alone.matrix = data.matrix;
+    return alone;
+}
+
 // ---- arrays out
 
 template <class T> nb::object array_of(std::vector<T> numbers, std::int64_t columns = 0) {
@@ -538,7 +544,7 @@ NB_MODULE(_core, module) {
         .def_ro("solver", &TracePoint::solver, "which solver worked")
         .def("__repr__", &repr);
 
-    nb::class_<Dataset>(module, "Dataset", "A matrix and what stands beside it.")
+    nb::class_<Dataset>(module, "Dataset", nb::is_weak_referenceable(), "A matrix and what stands beside it.")
         .def_prop_ro("shape", [](const Dataset &data) { return std::pair(data.rows(), data.features()); })
         .def_prop_ro("nonzeros", &Dataset::nonzeros)
         .def_prop_ro("targets", [](const Dataset &data) { return array_of(in_user_order(data, data.targets)); })
@@ -550,6 +556,7 @@ NB_MODULE(_core, module) {
         .def_ro("feature_names", &Dataset::feature_names)
         .def_ro("index_base", &Dataset::index_base)
         .def("arrays", &arrays, "The matrix: a table, or offsets, columns and values.")
+        .def("matrix", &matrix_of, "The matrix alone, without a copy.")
         .def(
             "in_user_order", [](const Dataset &data) { return in_user_order(data); },
             nb::call_guard<nb::gil_scoped_release>());

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <numeric>
 
@@ -20,17 +21,18 @@ constexpr std::int64_t most_labels = 1000; // beyond this the targets are measur
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-constexpr std::size_t block = 256; // an even number
+constexpr std::size_t block = 256, lanes = 4; // a block is whole lanes
 
-/// Whether all of a block are one of two numbers, two at a time.
+/// Whether all of a block are one of two numbers. Counts in double, so that GCC 12 keeps to vectors.
 bool are_among(const double *values, double a, double b) {
-    using Pair = double __attribute__((vector_size(16)));
-    auto others = Pair{} != Pair{}; // all false
-    for (std::size_t i = 0; i < block; i += 2) {
-        const Pair pair{values[i], values[i + 1]};
-        others |= (pair != Pair{a, a}) & (pair != Pair{b, b});
+    std::array<double, lanes> others{};
+    for (std::size_t i = 0; i < block; i += lanes) {
+        for (std::size_t lane = 0; lane < lanes; ++lane) {
+            const double value = values[i + lane];
+            others[lane] += (value != a) & (value != b) ? 1.0 : 0.0;
+        }
     }
-    return (others[0] | others[1]) == 0;
+    return std::all_of(others.begin(), others.end(), [](double count) { return count == 0; });
 }
 
 /// Different values in ascending order, most_labels + 1 at most.
@@ -142,8 +144,13 @@ SharedNumbers Problem::encoded(std::span<const double> targets, std::int64_t out
     constexpr std::size_t chunk = 4096;
     team.for_each(static_cast<std::int64_t>((codes.size() + chunk - 1) / chunk), static_cast<double>(codes.size()),
                   [&](std::int64_t k) {
-                      for (std::size_t i = at(k) * chunk; i < std::min((at(k) + 1) * chunk, codes.size()); ++i) {
-                          codes[i] = is_classification ? (targets[i] == positive ? 1.0 : -1.0) : targets[i];
+                      const auto from =
+                          targets.subspan(at(k) * chunk).first(std::min(chunk, codes.size() - at(k) * chunk));
+                      double *const to = codes.data() + at(k) * chunk;
+                      if (is_classification) {
+                          for (std::size_t i = 0; i < from.size(); ++i) to[i] = from[i] == positive ? 1.0 : -1.0;
+                      } else {
+                          std::copy(from.begin(), from.end(), to);
                       }
                   });
     return SharedNumbers(std::move(codes));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 
 import numpy as np
 import scipy.sparse
@@ -10,6 +11,9 @@ import scipy.sparse
 from . import _core
 
 _MOST_COLUMNS = 2**31
+
+# Sparse matrices of Data that are in use, by the address of their values.
+_in_use: weakref.WeakValueDictionary[int, _core.Dataset] = weakref.WeakValueDictionary()
 
 
 def _floating(dtype: np.dtype) -> np.dtype:
@@ -43,8 +47,24 @@ def _csr(X) -> _core.Dataset:
         return _view(X)
 
 
+def _is_same(array: np.ndarray, other: np.ndarray) -> bool:
+    """Whether two arrays are the same memory."""
+    return array.__array_interface__ == other.__array_interface__
+
+
+def _as_read(X) -> _core.Dataset | None:
+    """The matrix of the Data that X comes from, if it does. Its entries are the library's memory, which is read-only and was looked at
+    when it was read: a second look would be 2 % of a fit. The offsets are SciPy's copy, which anybody may change."""
+    matrix = _in_use.get(X.data.__array_interface__["data"][0])
+    if matrix is None or matrix.shape != X.shape:
+        return None
+    offsets, columns, values = matrix.arrays()
+    is_it = _is_same(X.indices, columns) and _is_same(X.data, values) and np.array_equal(X.indptr, offsets)
+    return matrix if is_it else None
+
+
 def _view(X) -> _core.Dataset:
-    return _core.csr(
+    return _as_read(X) or _core.csr(
         X.shape[1],
         np.ascontiguousarray(X.indptr, dtype=np.int64),
         np.ascontiguousarray(X.indices, dtype=np.int32 if X.indices.dtype.itemsize < 4 else None),
@@ -120,11 +140,13 @@ class Data:
     def _load(self) -> tuple:
         if self._arrays is None:
             ordered = self.dataset.in_user_order()
-            matrix = ordered.arrays()
+            alone = ordered.matrix()
+            matrix = alone.arrays()
             if isinstance(matrix, tuple):
                 offsets, columns, values = matrix
                 matrix = scipy.sparse.csr_matrix((values, columns, offsets), shape=ordered.shape)
                 matrix.has_canonical_format = True
+                _in_use[values.__array_interface__["data"][0]] = alone
             y = ordered.targets
             if ordered.label_names:
                 y = np.asarray(ordered.label_names)[y.astype(np.int64)]

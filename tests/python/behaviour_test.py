@@ -323,10 +323,24 @@ def test_only_the_library_looks_at_the_entries(kind, monkeypatch):
         model.fit(X, y)
 
 
-def test_what_a_fit_adds_to_the_solve_is_little(monkeypatch):
+def as_read(X):
+    """X as spdc.read hands it out."""
+    return spdc._data.Data(spdc._core.csr(X.shape[1], X.indptr.astype(np.int64), X.indices, X.data)).X
+
+
+def small_fit():
+    return spdc.LogisticRegression(), *large_csr(50, 4, 40)
+
+
+def large_fit():
+    X, y = large_csr(2000)
+    return spdc.LogisticRegression(solver="spdc_fast", tol=1e-6), as_read(X), y
+
+
+@pytest.mark.parametrize("fit, share, seconds", [(small_fit, 0, 5e-3), (large_fit, 0.05, 0)])
+def test_what_a_fit_adds_to_the_solve_is_little(fit, share, seconds, monkeypatch):
     """Limits of docs/python.md with room for a busy machine: the best of many fits."""
-    X, y = large_csr(50, 4, 40)
-    small = spdc.LogisticRegression()
+    model, X, y = fit()
     solve, inside, added = spdc._core.Job.solve, [], []
 
     def timed(*arguments, **options):
@@ -338,9 +352,10 @@ def test_what_a_fit_adds_to_the_solve_is_little(monkeypatch):
     monkeypatch.setattr(spdc._core.Job, "solve", timed)
     for _ in range(30):
         start = time.perf_counter()
-        small.fit(X, y)
+        model.fit(X, y)
         added.append(time.perf_counter() - start - inside[-1])
-    assert min(added) < 5e-3
+    print(f"{1e3 * min(added):.2f} ms beyond a solve of {1e3 * min(inside):.2f} ms")
+    assert min(added) < share * min(inside) + seconds
 
 
 class Slow:

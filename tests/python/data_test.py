@@ -1,10 +1,13 @@
 """What may come in as X: every kind gives the same answer, and the usual ones are not copied."""
 
+import gc
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
+import sklearn.datasets
 
 import spdc
 
@@ -92,6 +95,75 @@ def test_read_only_memory_maps(tmp_path, table):
     mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
     assert np.array_equal(spdc.solve(mapped, y).coef, spdc.solve(X, y).coef)
     assert np.array_equal(spdc.Ridge().fit(mapped, y).coef_, spdc.Ridge().fit(X, y).coef_)
+
+
+@pytest.fixture
+def file_read(tmp_path, table):
+    """A sparse matrix and targets that spdc.read has read."""
+    path = tmp_path / "table.svm"
+    sklearn.datasets.dump_svmlight_file(*table, str(path), zero_based=False)
+    return spdc.read(path, features=table[0].shape[1])
+
+
+def test_what_was_read_is_not_looked_at_again(file_read, monkeypatch):
+    X, y = file_read
+    expected = [spdc.solve(X.copy(), y).coef, spdc.LogisticRegression().fit(X.copy(), y).coef_]
+
+    def refuse(*arguments):
+        raise AssertionError("a second look")
+
+    monkeypatch.setattr(spdc._core, "csr", refuse)
+    assert np.array_equal(spdc.solve(X, y).coef, expected[0])
+    assert np.array_equal(spdc.LogisticRegression().fit(X, y).coef_, expected[1])
+    with pytest.raises(AssertionError, match="a second look"):
+        spdc.solve(X.copy(), y)
+
+
+def wrong_offsets(X):
+    X.indptr[5] += 1000
+
+
+def wrong_values(X):
+    X.data = np.full_like(X.data, np.nan)
+
+
+def wrong_columns(X):
+    X.indices = X.indices + X.shape[1]
+
+
+def fewer_columns(X):
+    X._shape = (X.shape[0], 2)
+
+
+@pytest.mark.parametrize("change", [wrong_offsets, wrong_values, wrong_columns, fewer_columns])
+def test_what_was_read_and_changed_is_looked_at(change, file_read):
+    X, y = file_read
+    spdc.solve(X, y)
+    change(X)
+    with pytest.raises(ValueError, match="matrix: |column index outside"):
+        spdc.solve(X, y)
+
+
+def test_parts_of_what_was_read(file_read):
+    """The same values, with other offsets or in another shape, are another matrix."""
+    X, y = file_read
+    make = lambda offsets, columns: scipy.sparse.csr_matrix((X.data, X.indices, offsets), shape=(len(offsets) - 1, columns))
+    for part in (make(X.indptr[:61], X.shape[1]), make(X.indptr, X.shape[1] + 3)):
+        expected = spdc.solve(part.toarray(), y[: part.shape[0]], l2=0.1, tolerance=1e-9)
+        result = spdc.solve(part, y[: part.shape[0]], l2=0.1, tolerance=1e-9)
+        np.testing.assert_allclose(result.coef, expected.coef, atol=1e-5)
+
+
+def test_what_was_read_goes_with_its_arrays(file_read):
+    known = spdc._data._in_use
+    kept = file_read.X.data
+    address = kept.__array_interface__["data"][0]
+    file_read._arrays = file_read.dataset = None
+    gc.collect()
+    assert address in known  # its values are in use
+    del kept
+    gc.collect()
+    assert address not in known
 
 
 def test_empty_and_misshapen():
