@@ -239,6 +239,11 @@ const Outcome &Driver::start(std::vector<double> x, DualOf dual) {
     return outcome_;
 }
 
+void Driver::go_on_from_best() {
+    start_x_.assign(certifier_.x().begin(), certifier_.x().end());
+    start_dual_ = [this](auto) { return std::vector<double>(certifier_.y().begin(), certifier_.y().end()); };
+}
+
 const Outcome &Driver::run(Method &method, const std::string &solver, std::optional<double> successor,
                            double patience) {
     solver_ = solver;

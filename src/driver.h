@@ -62,6 +62,8 @@ class Driver {
     /// Offers a point to start from, with its dual point, and passes both on to all methods that follow: dual is asked again for each, so
     /// that between two of them nobody keeps it. Says how that ended: not_run, unless it was good enough or the observer wanted no more.
     const Outcome &start(std::vector<double> x, DualOf dual);
+    /// The methods that follow start at the best point so far.
+    void go_on_from_best();
     /// Runs the method until something stops it; the certifier then holds the best point. Where another one could follow that is
     /// likely to need `successor` passes, a method that breaks down or would need many more is left, after
     /// `patience` passes at the earliest, with not_run; run() may take it up again later.

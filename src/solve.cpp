@@ -224,6 +224,11 @@ void run_candidates(const Presolved &presolved, const Problem &single, std::int6
         run.changes +=
             fmt::format("; it made too little progress, so after {:.4g} passes, at a relative gap of {:.1e}, ",
                         run.outcome.passes, certifier.certificate().relative_gap);
+        if (!context.copy) { // one at a time: what two of them keep of the rows might be more than the data
+            run.coordinates_touched += method->coordinates_touched();
+            method.reset();
+            driver.go_on_from_best();
+        }
         const bool went_back = turns.pass_on(run.outcome.remaining);
         const Choice &next = candidates[turns.now()];
         run.changes += went_back ? "auto went back to " + name_of(next.solver) : next.reason;

@@ -867,6 +867,48 @@ TEST(SolveWithoutACopy, RowsOfWeightZeroStayAndCountForNothing) {
     EXPECT_GT(solved, 80);
 }
 
+/// Sparse rows whose columns differ in size, so that first-order methods are slow.
+Dataset unlike_columns(double span) {
+    Random random(3);
+    TinyData data;
+    for (int i = 0; i < 600; ++i) {
+        std::vector<double> row(100);
+        double z = random.normal();
+        for (int k = 0; k < 10; ++k) {
+            const std::int64_t j = random.index(100);
+            row[static_cast<std::size_t>(j)] = std::pow(10, span * (static_cast<double>(j) / 50 - 1)) * random.normal();
+            z += row[static_cast<std::size_t>(j)] * (j % 2 == 0 ? 1 : -1);
+        }
+        data.rows.push_back(row);
+        data.targets.push_back(z > 0 ? 1 : -1);
+    }
+    return as_dataset(data);
+}
+
+// The methods follow one another, each from the best point so far.
+TEST(SolveWithoutACopy, AutoLeavesAMethodAndGoesBackToIt) {
+    SolveContext context;
+    context.copy = false;
+    int left = 0, went_back = 0;
+    for (const double span : {1.5, 3.0}) {
+        const Dataset data = unlike_columns(span);
+        for (const AnyLoss &loss : {AnyLoss(SquaredHinge{}), AnyLoss(SmoothedHinge{})}) {
+            const Problem problem(data, loss, L2{1e-8});
+            const Result result = solve(problem, Auto{}, tolerance_of(1e-7), context);
+            EXPECT_TRUE(result.converged()) << loss.name() << ", " << result.solver_reason;
+            expect_own_valid_gap(problem, result);
+            const double optimum = solve(problem, Newton{}, tolerance_of(1e-9)).worst().primal;
+            EXPECT_NEAR(result.worst().primal, optimum, 1e-7 * std::fabs(optimum)) << loss.name();
+            const auto earlier = [](const TracePoint &a, const TracePoint &b) { return a.passes < b.passes; };
+            EXPECT_TRUE(std::is_sorted(result.trace.begin(), result.trace.end(), earlier));
+            left += result.solver_reason.find("too little progress") != std::string::npos ? 1 : 0;
+            went_back += result.solver_reason.find("went back") != std::string::npos ? 1 : 0;
+        }
+    }
+    EXPECT_GE(left, 3);
+    EXPECT_GE(went_back, 1);
+}
+
 TEST(SolveWithoutACopy, RefusesSolversThatNeedOne) {
     SolveContext context;
     context.copy = false;

@@ -86,9 +86,10 @@ class NewtonCgMethod final : public Method {
     // per coordinate
     std::vector<double> l2_, x_, s_, r_, inverse_; // inverse_: of the preconditioner
     std::vector<DirectionPair, HugePageAllocator<DirectionPair>> pq_;
-    // per row, padded to a multiple of 4 by rows of importance 0
-    std::vector<double> z_, w_, h_, move_, t_, y_;
-    std::vector<double> secant_; // empty until there is one
+    // per row, padded to a multiple of 4 by rows of importance 0; half of what a run takes, and others follow where a scale is searched
+    using RowNumbers = std::vector<double, ReturningAllocator<double>>;
+    RowNumbers z_, w_, h_, move_, t_, y_;
+    RowNumbers secant_; // empty until there is one
     // targets and importance of the last stretch of rows, padded so, and the importance of all others where rows weigh the same
     std::size_t last_;
     std::vector<double> last_b_, last_omega_, ones_;
@@ -109,7 +110,7 @@ NewtonCgMethod::NewtonCgMethod(const Problem &problem, const SolveContext &conte
     const std::size_t d = at(problem.dimension()), rows = at(problem.rows()), padded = (rows + 3) / 4 * 4;
     l2_.resize(d);
     for (std::size_t j = 0; j < d; ++j) l2_[j] = problem.regularizer(static_cast<std::int64_t>(j)).strong_convexity();
-    const auto clear = [](std::vector<double> &array, std::size_t size) { // new pages take long
+    const auto clear = [](auto &array, std::size_t size) { // new pages take long
         interruption_point(static_cast<std::int64_t>(size));
         array.resize(size, 0.0);
     };

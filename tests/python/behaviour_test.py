@@ -258,6 +258,7 @@ FITS = [
     ("LinearSVC", {"C": 0.001, "solver": "newton_cg", "copy": False}),
     ("LogisticRegression", {"C": 100, "max_iter": 60, "solver": "hybrid", "copy": False}),
     ("HuberRegressor", {"alpha": 1e3, "max_iter": 10, "copy": False}),
+    ("HuberRegressor", {"alpha": 1e3, "max_iter": 10, "solver": "newton_cg", "copy": False}),
 ]
 
 

@@ -129,7 +129,8 @@ class _ScaleSearch:
         self.data = dataset_of(estimator, X)
         self.W = total_weight(weights, X.shape[0])
         self.values: dict = {}  # the excess at each scale
-        self.kept: dict = {}  # the last fit and the one of the smallest excess, by scale: all of them would be many times the rows
+        # The last fit and, unless memory is short, the one of the smallest excess, by scale: all of them would be many times the rows.
+        self.kept: dict = {}
         self.passes = 0.0
         self.last = estimator._start()
         spread = np.max(np.abs(y)) if len(y) else 1.0
@@ -173,7 +174,7 @@ class _ScaleSearch:
         self.values[scale] = float(np.average(z2, weights=self.weights)) - 1
         self.kept[scale] = self.last
         best = min(self.kept, key=lambda kept: abs(self.values[kept]))
-        self.kept = {kept: self.kept[kept] for kept in (best, scale)}
+        self.kept = {kept: self.kept[kept] for kept in ((best, scale) if estimator.copy else (scale,))}
         return self.values[scale]
 
     def _deviation(self) -> float:
