@@ -894,11 +894,11 @@ TEST(SolveWithoutACopy, AutoLeavesAMethodAndGoesBackToIt) {
         const Dataset data = unlike_columns(span);
         for (const AnyLoss &loss : {AnyLoss(SquaredHinge{}), AnyLoss(SmoothedHinge{})}) {
             const Problem problem(data, loss, L2{1e-8});
-            const Result result = solve(problem, Auto{}, tolerance_of(1e-7), context);
+            const Result result = solve(problem, Auto{}, tolerance_of(1e-5), context);
             EXPECT_TRUE(result.converged()) << loss.name() << ", " << result.solver_reason;
             expect_own_valid_gap(problem, result);
             const double optimum = solve(problem, Newton{}, tolerance_of(1e-9)).worst().primal;
-            EXPECT_NEAR(result.worst().primal, optimum, 1e-7 * std::fabs(optimum)) << loss.name();
+            EXPECT_NEAR(result.worst().primal, optimum, 1e-5 * std::fabs(optimum)) << loss.name();
             const auto earlier = [](const TracePoint &a, const TracePoint &b) { return a.passes < b.passes; };
             EXPECT_TRUE(std::is_sorted(result.trace.begin(), result.trace.end(), earlier));
             left += result.solver_reason.find("too little progress") != std::string::npos ? 1 : 0;
