@@ -270,6 +270,29 @@ TEST(SpdcFast, AnInterceptCostsFewPassesWhereRowsHaveFeaturesOfTheirOwn) {
     }
 }
 
+// Steps that suit a strong penalty of the features leave an intercept with little or none far behind: 20 to 35 passes.
+TEST(SpdcFast, AnInterceptKeepsUpWithFeaturesThatAreHeldMuchMore) {
+    Random random(1);
+    TinyData data;
+    for (int i = 0; i < 2000; ++i) {
+        std::vector<double> row(50);
+        for (double &value : row) value = random.uniform(); // all of one sign, so that an intercept matters
+        data.targets.push_back(row[0] + row[1] + 0.3 * random.normal() > 1 ? 1 : -1);
+        data.rows.push_back(std::move(row));
+    }
+    for (const AnyLoss &loss : {AnyLoss(SquaredHinge{}), AnyLoss(SmoothedHinge{}), AnyLoss(Logistic{})}) {
+        for (const double factor : {1.0, 100.0}) { // 1: with a free one
+            ProblemOptions options;
+            options.intercept = factor == 1 ? Intercept::free : Intercept::penalized;
+            options.penalty_factors.assign(50, factor);
+            const Problem problem(as_dataset(data), loss, L2{0.5 / factor}, options);
+            const Result result = solve(problem, SpdcFast{});
+            EXPECT_TRUE(result.converged());
+            EXPECT_LE(result.passes, 8) << loss.name() << ", " << factor;
+        }
+    }
+}
+
 TEST(SpdcFast, StartsFromAnotherPointOnTheWay) {
     const TinyData data = tiny_data(full_rows(Task::classification));
     for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(SquaredHinge{})}) {

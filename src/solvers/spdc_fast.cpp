@@ -292,10 +292,13 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     }
     norm2 = {}; // before the next vector of that size
     R_ = median_norm(norms());
+    const double n = static_cast<double>(n_);
+    gamma_ = working_gamma(loss_.gamma(), R_, lambda_, n);
+    const double balance = std::sqrt(lambda_ * n * gamma_), largest = R_ / balance;
     if (problem.has_intercept() || constant) {
         const bool is_free = problem.intercept() == Intercept::free;
         place0_ = constant ? at(constant->feature) : at(problem.dimension()) - 1;
-        column_ = is_sdca && !is_free ? 1 : intercept_column(R_);
+        column_ = is_sdca && !is_free ? 1 : intercept_column(R_, balance);
         unit_ = constant ? column_ / constant->value : column_;
         lambda0_ = problem.regularizer(static_cast<std::int64_t>(place0_)).strong_convexity() * unit_ * unit_;
         if (is_free) x0_ = best_constant(problem, context) / unit_;
@@ -306,9 +309,6 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     if constexpr (keeps_logit<L>) {
         for (RowState &row : rows_.state) row.norm2 = std::copysign(row.norm2, row.b), row.b = first_logit;
     }
-    const double n = static_cast<double>(n_);
-    gamma_ = working_gamma(loss_.gamma(), R_, lambda_, n);
-    const double largest = R_ / std::sqrt(lambda_ * n * gamma_);
     is_sdca_ = is_sdca || (!omega && largest <= 1.5);
     rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega);
     is_sdca_ ? x_.resize(at(d_)) : zu_.resize(at(d_));

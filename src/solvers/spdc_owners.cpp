@@ -196,15 +196,15 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
       scratch_(at(team_.size())) {
     gather_rows();
     R_ = median_norm(norm2_);
+    gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
+    const double balance = std::sqrt(lambda_ * static_cast<double>(n_) * gamma_), largest = R_ / balance;
     if (problem.has_intercept()) {
         const bool is_free = problem.intercept() == Intercept::free;
-        column_ = options.is_sdca && !is_free ? 1 : intercept_column(R_); // SDCA knows no units
+        column_ = options.is_sdca && !is_free ? 1 : intercept_column(R_, balance); // SDCA knows no units
         lambda0_ = problem.regularizer(problem.features()).strong_convexity() * column_ * column_;
         if (is_free) walk_.x0 = best_constant(problem, context) / column_;
         for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += importance_[p] * column_ * column_;
     }
-    gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
-    const double largest = R_ / std::sqrt(lambda_ * static_cast<double>(n_) * gamma_);
     const bool is_sdca = options.is_sdca || (!options.omega && largest <= 1.5);
     rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : options.omega);
     start_duals();
