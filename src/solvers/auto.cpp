@@ -13,7 +13,7 @@ namespace {
 
 /// |a_i|^2 on average, judged by some rows.
 double mean_squared_norm(const Problem &problem) {
-    constexpr std::int64_t entries = 300'000, rows = 64; // to look at, at most and at least
+    constexpr std::int64_t entries = 50'000, rows = 64; // to look at, at most and at least
     const std::int64_t step = std::max<std::int64_t>(1, std::min(problem.nonzeros() / entries, problem.rows() / rows));
     double sum = 0, count = 0;
     std::visit(

@@ -75,6 +75,7 @@ class OmegaRule {
         log_moved_.push_back(std::log(moved + 1e-300));
         const std::size_t count = log_moved_.size();
         if (static_cast<double>(count) < std::max(4.0, 0.5 * largest_ / omega_)) return false;
+        if (count >= 64 && count % (count / 32) != 0) return false; // a fit reads them all
         const double rate = -slope(std::max<std::size_t>(3, 2 * count / 3));
         const double promise = 1 / (1 / 1.5 + largest_ / (2.5 * omega_));
         double factor = 1;
