@@ -78,7 +78,7 @@ void HybridMethod::advance(double passes) {
 /// At the end of a sweep that has brought the gap to about a tenth (the guess is a kind one), if the rest is long enough for Newton-CG to
 /// win: it needs some 20 passes.
 bool HybridMethod::is_time_for_newton() {
-    constexpr double near_enough = 0.02, long_enough = 20, patience = 3;
+    constexpr double near_enough = 0.012, long_enough = 20, patience = 3;
     const Sweep now{fast_->passes(), fast_->estimated_gap()};
     if (!std::isfinite(now.gap) || (!history_.empty() && history_.back().gap == now.gap)) return false;
     history_.push_back(now);
