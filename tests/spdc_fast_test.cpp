@@ -311,6 +311,90 @@ TEST(SpdcFast, StartsFromAnotherPointOnTheWay) {
     }
 }
 
+/// D(y) from the data; a free intercept, whose u should be 0, is left out.
+double dual_from_data(const Problem &problem, const std::vector<double> &y) {
+    double rows = 0, features = 0;
+    for (std::size_t i = 0; i < y.size(); ++i) {
+        rows += problem.importance(static_cast<std::int64_t>(i)) * problem.loss().conjugate(y[i], problem.targets()[i]);
+    }
+    std::vector<double> u(at(problem.dimension()));
+    problem.combine(y, u);
+    for (std::size_t j = 0; j < u.size(); ++j) {
+        const AnyRegularizer g = problem.regularizer(static_cast<std::int64_t>(j));
+        if (g.strong_convexity() > 0) features += g.conjugate(-u[j]);
+    }
+    return -rows / static_cast<double>(y.size()) - features;
+}
+
+void expect_dual_of_its_point(Method &method, const Problem &problem, const std::string &what) {
+    const auto [x, y] = point_after(method, 0);
+    const double expected = dual_from_data(problem, y);
+    EXPECT_NEAR(method.dual_value(), expected, 1e-9 * std::fabs(expected)) << problem.loss().name() << what;
+}
+
+/// Rows of weights that differ, which share some features and have others to themselves.
+TinyData text_like(Task task) {
+    Tiny tiny;
+    tiny.rows = 100;
+    tiny.columns = 150;
+    tiny.density = 0.03;
+    tiny.task = task;
+    tiny.weighted = true;
+    return tiny_data(tiny);
+}
+
+void expect_dual_on_the_way(const Problem &problem, const AnySolver &solver) {
+    const auto method = std::visit(
+        [&](const auto &options) -> std::unique_ptr<Method> {
+            if constexpr (requires { options.owners; }) return make_method(problem, options, SolveContext{});
+            return nullptr;
+        },
+        solver);
+    for (const double passes : {0.4, 3.3, 20.0}) {
+        method->advance(passes);
+        expect_dual_of_its_point(*method, problem, " after " + std::to_string(method->passes()) + " passes");
+    }
+}
+
+// At the small lambda omega moves, at the large one the method is SDCA of its own accord.
+TEST(SpdcFast, KnowsTheDualObjectiveOfItsPoint) {
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Hinge{}), AnyLoss(SquaredHinge{}), AnyLoss(Huber{0.5})}) {
+        const Dataset data = as_dataset(text_like(loss.task()));
+        for (const double lambda : {1e-4, 10.0}) {
+            for (const Intercept intercept : {Intercept::none, Intercept::penalized, Intercept::free}) {
+                SCOPED_TRACE(to_string(intercept));
+                const Problem plain(data, loss, L2{lambda}, with_factor(1, 0, intercept));
+                const Problem scaled(data, loss, L2{lambda / 3}, with_factor(3, at(data.features()), intercept));
+                for (const std::int64_t owners : {1, 4}) {
+                    const SpdcFast fast{.omega = {}, .owners = owners};
+                    expect_dual_on_the_way(plain, fast);
+                    expect_dual_on_the_way(scaled, fast);
+                    if (intercept != Intercept::free) expect_dual_on_the_way(plain, Sdca{.owners = owners});
+                }
+            }
+        }
+    }
+}
+
+TEST(SpdcFast, KnowsTheDualObjectiveOfAPointToStartFrom) {
+    const TinyData data = text_like(Task::classification);
+    ProblemOptions options;
+    options.intercept = Intercept::penalized;
+    for (const double lambda : {1e-4, 10.0}) {
+        const Problem with_intercept(as_dataset(data), SquaredHinge{}, L2{lambda}, options);
+        const Problem with_column(as_dataset(with_constant(data, 2, true)), SquaredHinge{}, L2{lambda});
+        for (const Problem &problem : {with_intercept, with_column}) {
+            const auto method = make_method(problem, SpdcFast{}, SolveContext{});
+            std::vector<double> y;
+            for (const double b : problem.targets()) y.push_back(-0.3 * b);
+            method->start(std::vector<double>(at(problem.dimension()), 0.25), y);
+            expect_dual_of_its_point(*method, problem, " at the start");
+            method->advance(5);
+            expect_dual_of_its_point(*method, problem, " after the start");
+        }
+    }
+}
+
 TEST(SpdcFast, LogisticStepsLeaveATwentiethOfTheResidual) {
     spdc::Random random(3);
     for (int k = 0; k < 20000; ++k) {

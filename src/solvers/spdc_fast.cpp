@@ -349,6 +349,7 @@ void FastMethod<L, Values, Index>::start(std::span<const double> x, std::span<co
     x0_ = x[place0_] / unit_;
     u0_ = u[place0_] * unit_;
     if (place0_ < zu_.size()) zu_[place0_] = ZU{}; // x0 has it
+    if (place0_ < x_.size()) x_[place0_] = 0;
 }
 
 template <class L, class Values, class Index> void FastMethod<L, Values, Index>::set_steps() {
