@@ -194,7 +194,8 @@ void Driver::advance(Method &method, double next) {
     const double begin = method.passes(), latest = begin + std::max(25.0, 0.5 * begin);
     double size = std::max(std::fabs(now.primal), std::fabs(now.dual));
     const bool guesses = guess_error_ < 10 && !context_.full_trace;
-    const auto is_promising = [&] { return method.estimated_gap() <= stopping_.tolerance * size / guess_error_; };
+    const auto wanted = [&] { return stopping_.tolerance * size / guess_error_; };
+    const auto is_promising = [&] { return method.estimated_gap() <= wanted(); };
     const auto looks_done = [&] {
         if (!(0 < method.estimated_gap() && is_promising())) return false;
         const double dual = method.dual_value();
@@ -204,8 +205,8 @@ void Driver::advance(Method &method, double next) {
     const bool looked_done = looks_done();
     std::optional<std::pair<double, double>> first; // passes and guess
     const auto is_nearly_there = [&] {              // in as many passes as it has taken
-        const double guess = method.estimated_gap(), wanted = stopping_.tolerance * size / guess_error_;
-        return first && (method.passes() - first->first) * std::log(guess / wanted) <
+        const double guess = method.estimated_gap();
+        return first && (method.passes() - first->first) * std::log(guess / wanted()) <
                             (method.passes() - begin) * std::log(first->second / guess);
     };
     while (method.passes() < next && may_go_on(method)) {
@@ -216,7 +217,10 @@ void Driver::advance(Method &method, double next) {
         }
         if (guesses && !looked_done && looks_done()) break;
         const bool may_wait = method.passes() < latest || (method.passes() < 2 * latest && is_nearly_there());
-        if (guesses && method.passes() >= next && may_wait && !is_promising()) next = method.passes() + 1;
+        // a guess that is not a number is none: nobody waits for it
+        if (guesses && method.passes() >= next && may_wait && method.estimated_gap() > wanted()) {
+            next = method.passes() + 1;
+        }
         if (!first && method.estimated_gap() < infinity) first = {method.passes(), method.estimated_gap()};
     }
 }

@@ -24,6 +24,16 @@ class Idle : public Method {
     double per_pass_, passes_ = 0;
 };
 
+/// Idle, with a guess of its gap that does not change.
+class Guessing final : public Idle {
+  public:
+    Guessing(const Problem &problem, double guess) : Idle(problem), guess_(guess) {}
+    double estimated_gap() const override { return guess_; }
+
+  private:
+    double guess_;
+};
+
 class Drive : public testing::Test {
   protected:
     const Problem problem_ = problem_of({.solver = {}, .loss = Logistic{}, .penalty = {"", L2{0.05}}});
@@ -89,6 +99,20 @@ TEST_F(Drive, LeavesAMethodThatDiverges) {
     Idle diverging(problem_, 1e15);
     EXPECT_EQ(driver_.run(diverging, "idle", infinity).reason, StopReason::not_run);
     EXPECT_EQ(driver_.run(diverging, "idle").reason, StopReason::numerical_failure);
+}
+
+TEST_F(Drive, WaitsForAGuessThatIsFarOffAndForNoOther) {
+    stopping_.max_passes = 24;
+    const auto certificates = [&](double guess) {
+        trace_.clear();
+        Driver driver(problem_, certifier_, stopping_, interrupt_, clock_, 0, trace_);
+        Guessing method(problem_, guess);
+        driver.run(method, "guessing");
+        return trace_.size();
+    };
+    EXPECT_EQ(certificates(1), 2); // at the start and at the end
+    EXPECT_EQ(certificates(infinity), 2);
+    for (const double none : {0.0, -1e-20, std::nan("")}) EXPECT_EQ(certificates(none), 25) << none;
 }
 
 TEST_F(Drive, PutsEveryChangeOfOmegaIntoTheTrace) {
