@@ -34,6 +34,42 @@ class Schedule {
     double last_passes_ = 0;
 };
 
+/// Tells when a method that guesses its gap is worth a certificate: as soon as the guess is near the tolerance, and otherwise seldom.
+class Prospect {
+  public:
+    /// `share` of the objective, by the guess, is near enough.
+    Prospect(const Method &method, const Certificate &last, double share)
+        : method_(method), share_(share), size_(std::max(std::fabs(last.primal), std::fabs(last.dual))),
+          begin_(method.passes()) {}
+
+    bool looks_done() {
+        const double guess = method_.estimated_gap();
+        if (!(0 < guess && guess <= share_ * size_)) return false;
+        // the objective may have fallen far since the last certificate: D tells how large it will be
+        const double dual = method_.dual_value();
+        if (guess < 0.1 * dual) size_ = std::min(size_, 1.1 * dual);
+        return guess <= share_ * size_;
+    }
+
+    /// For 25 passes, or half as many as there were; twice that if by the decay of the guess there is less left than was done since the
+    /// last certificate. A guess that is not a number is none.
+    bool is_worth_waiting() {
+        const double guess = method_.estimated_gap(), now = method_.passes(), patience = std::max(25.0, 0.5 * begin_);
+        if (first_guess_ == infinity) first_guess_ = guess, first_ = now;
+        if (!(guess > share_ * size_)) return false;
+        if (now < begin_ + patience) return true;
+        return now < begin_ + 2 * patience &&
+               (now - first_) * std::log(guess / (share_ * size_)) < (now - begin_) * std::log(first_guess_ / guess);
+    }
+
+  private:
+    const Method &method_;
+    const double share_;
+    double size_;
+    const double begin_;
+    double first_ = 0, first_guess_ = infinity; // where it was first waited for
+};
+
 /// Notices that a method will need so long, by the decay of its gap over the last half of its passes, that another one is worth
 /// a try: after some patience, three times as many again and twice what the other one costs. Passes and not seconds decide, so that the
 /// same call does the same thing everywhere.
@@ -186,42 +222,19 @@ StopReason Driver::judge(Method &method, bool go_on) {
     return StopReason::not_run;
 }
 
-/// Runs the method to `next` passes of its own. One that guesses its gap is certified as soon as the guess is near the tolerance, and
-/// otherwise seldom, unless its last guess was far off. How large the objective will be its D tells, where the last certificate is far
-/// from it.
+/// Runs the method to `next` passes of its own, or until a certificate is worth its time, unless its last guess was far off.
 void Driver::advance(Method &method, double next) {
-    const Certificate &now = certifier_.certificate();
-    const double begin = method.passes(), latest = begin + std::max(25.0, 0.5 * begin);
-    double size = std::max(std::fabs(now.primal), std::fabs(now.dual));
     const bool guesses = guess_error_ < 10 && !context_.full_trace;
-    const auto wanted = [&] { return stopping_.tolerance * size / guess_error_; };
-    const auto is_promising = [&] { return method.estimated_gap() <= wanted(); };
-    const auto looks_done = [&] {
-        if (!(0 < method.estimated_gap() && is_promising())) return false;
-        const double dual = method.dual_value();
-        if (method.estimated_gap() < 0.1 * dual) size = std::min(size, 1.1 * dual);
-        return is_promising();
-    };
-    const bool looked_done = looks_done();
-    std::optional<std::pair<double, double>> first; // passes and guess
-    const auto is_nearly_there = [&] {              // in as many passes as it has taken
-        const double guess = method.estimated_gap();
-        return first && (method.passes() - first->first) * std::log(guess / wanted()) <
-                            (method.passes() - begin) * std::log(first->second / guess);
-    };
+    Prospect prospect(method, certifier_.certificate(), stopping_.tolerance / guess_error_);
+    const bool looked_done = guesses && prospect.looks_done();
     while (method.passes() < next && may_go_on(method)) {
         const double left = stopping_.max_passes - passes_before_ - method.passes();
         method.advance(std::min({block_, next - method.passes(), left}));
         for (const Method::OmegaChange &change : method.take_omega_changes()) {
             record(passes_before_ + change.passes, change.omega);
         }
-        if (guesses && !looked_done && looks_done()) break;
-        const bool may_wait = method.passes() < latest || (method.passes() < 2 * latest && is_nearly_there());
-        // a guess that is not a number is none: nobody waits for it
-        if (guesses && method.passes() >= next && may_wait && method.estimated_gap() > wanted()) {
-            next = method.passes() + 1;
-        }
-        if (!first && method.estimated_gap() < infinity) first = {method.passes(), method.estimated_gap()};
+        if (guesses && !looked_done && prospect.looks_done()) break;
+        if (guesses && method.passes() >= next && prospect.is_worth_waiting()) next = method.passes() + 1;
     }
 }
 

@@ -41,7 +41,7 @@ class Method {
     virtual void certified(const Found &) {}
     /// A cheap guess of the gap at point(), or 0 when there is none: certification waits while it is far above the tolerance.
     virtual double estimated_gap() const { return 0; }
-    /// D at point(), or NaN where that takes a pass over the data: tells what the objective will be.
+    /// D at point(), as if a free intercept's part of A'y were 0, or NaN where that takes a pass over the data: tells what the objective will be.
     virtual double dual_value() const { return std::numeric_limits<double>::quiet_NaN(); }
     /// spdc_fast's primal weight, NaN for methods that have none, and its changes since the last call.
     virtual double omega() const { return std::numeric_limits<double>::quiet_NaN(); }

@@ -73,8 +73,8 @@ void ask_this_thread() {
 }
 
 int patience(int threads) noexcept {
-    const bool has_cores = threads <= static_cast<int>(std::thread::hardware_concurrency());
-    return has_cores ? 5000 : 500; // some 200 or 20 microseconds
+    static const int cores = available_cores(); // asks the system: not for every team
+    return threads <= cores ? 5000 : 500;       // some 200 or 20 microseconds
 }
 
 void SpinBarrier::wait() noexcept {

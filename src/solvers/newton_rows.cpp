@@ -366,7 +366,7 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
     if (!fits || total.gradient.size() != dimension()) total = make_sums(with_hessian);
     total.clear();
     // made before the threads run: a lack of memory is the caller's to hear of
-    const std::size_t crew = parts == 1 ? 1 : static_cast<std::size_t>(team_.size());
+    const std::size_t crew = std::min(parts, static_cast<std::size_t>(team_.size()));
     std::vector<RowSums> &spare = spare_sums_[with_hessian ? 1 : 0];
     const std::size_t depth = small ? 2 : 1;
     while (spare.size() < depth * crew) {
@@ -385,6 +385,7 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
         next_part = parts;
     };
     const auto body = [&](int thread) {
+        if (at(thread) >= crew) return;
         RowScratch &scratch = scratches_[at(thread)];
         for (;;) {
             // before the part: the first one that is not finished always has its sums

@@ -501,6 +501,7 @@ template <class L, class Values, class Index> double FastMethod<L, Values, Index
 template <class L, class Values, class Index> double FastMethod<L, Values, Index>::dual_value() const {
     double conjugates = 0, squares = 0;
     for (std::size_t p = 0; p < rows_.count; ++p) {
+        interruption_point(1);
         conjugates += omega_row(p) * loss_.conjugate(rows_.state[p].y, target(rows_.state[p]));
     }
     for (const ZU &zu : zu_) squares += zu[1] * zu[1] / lambda_;

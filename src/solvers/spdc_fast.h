@@ -226,7 +226,7 @@ inline FastSteps fast_steps(double omega, double product, double gamma, double R
     return steps;
 }
 
-/// The gap at the end of a sweep over its mean, when it falls to `decay` of what it was from sweep to sweep: a row is looked at before it
+/// The gap at the end of a sweep over its mean, when it falls to `decay` of what it was from one sweep to the next: a row is looked at before it
 /// moves, and its gap goes on falling. Where it falls slowly, rows that were dropped come to have one again: measured on text.
 inline double fallen_since(double decay, bool shrinks) noexcept {
     const double r = std::clamp(decay, 0.01, 0.999);
