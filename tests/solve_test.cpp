@@ -498,6 +498,20 @@ TEST(Solve, AutoLeavesRowsThatAreAlikeToConjugateGradients) {
     }
 }
 
+// Labels take a quarter as many features as rows to be fitted, numbers as many.
+TEST(Solve, AutoLeavesTargetsThatCannotBeFittedToConjugateGradients) {
+    const auto chosen = [](Task task, int rows, const AnyLoss &loss, double l2) {
+        TinyData data = tiny_data({.task = task, .rows = rows, .columns = 600, .density = 0.01});
+        return solve(Problem(as_dataset(std::move(data)), loss, L2{l2}), Auto{}, pass_limit_of(1)).solver;
+    };
+    EXPECT_EQ(chosen(Task::classification, 2500, SquaredHinge{}, 3e-5), "newton_cg");
+    EXPECT_EQ(chosen(Task::classification, 2300, SquaredHinge{}, 3e-5), "spdc_fast");
+    EXPECT_EQ(chosen(Task::classification, 2500, SquaredHinge{}, 3e-3), "spdc_fast"); // a few passes
+    EXPECT_EQ(chosen(Task::classification, 2500, Hinge{}, 3e-3), "spdc_fast");
+    EXPECT_EQ(chosen(Task::regression, 650, Squared{}, 3e-5), "newton_cg");
+    EXPECT_EQ(chosen(Task::regression, 550, Squared{}, 3e-5), "spdc_fast");
+}
+
 // The strength of the features decides, not that of an intercept that is penalised less.
 TEST(Solve, AutoTakesOneFactorForAllFeaturesAsTheirPenalty) {
     const TinyData data = tiny_data({.task = Task::classification, .rows = 2100, .columns = 2200, .density = 0.01});
