@@ -148,7 +148,6 @@ bool has_few_directions(const Problem &problem) {
 
 /// Whether newton_cg is likely to be there before spdc_fast, which needs some `text` passes where targets can be fitted, and many more where they
 /// cannot: labels by a quarter as many features as rows, numbers by as many. There newton_cg takes 15 to 50 passes whatever the penalty.
-/// By 270 runs on text, dense and generated data of 0.07 to 60 features a row.
 bool prefers_newton_cg(const Problem &problem, double text) {
     if (!is_smooth(problem.loss())) return false;
     const bool are_labels = problem.loss().task() == Task::classification;
