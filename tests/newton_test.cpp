@@ -104,13 +104,16 @@ TEST(NewtonRows, PredictCombineAndHessianAreThoseOfPlainLoops) {
     for (const Storage storage : all_storages) {
         for (const double density : {0.05, 0.3, 1.0}) {
             using enum RowBlocks::Source;
-            for (const auto &[rows, source, prepares] :
-                 {std::tuple{1, copied, false}, std::tuple{5, copied, true}, std::tuple{300, copied, false},
-                  std::tuple{5, in_place, false}, std::tuple{600, in_place, false}, std::tuple{600, in_place, true}}) {
+            const std::vector<std::int32_t> all, some{3, 4, 9, 255, 256, 257, 290};
+            for (const auto &[rows, source, prepares, list] :
+                 {std::tuple{1, copied, false, all}, std::tuple{5, copied, true, all},
+                  std::tuple{300, copied, false, all}, std::tuple{300, copied, true, some},
+                  std::tuple{300, in_place, false, some}, std::tuple{5, in_place, false, all},
+                  std::tuple{600, in_place, false, all}, std::tuple{600, in_place, true, all}}) {
                 const Problem problem =
                     random_problem(Squared{}, 1, Intercept::free, false, rows, 9, density, 3, storage);
                 const DenseProblem dense = dense_copy(problem);
-                const RowBlocks blocks(problem, 7, LentTeam(nullptr, 2), source);
+                const RowBlocks blocks(problem, 7, LentTeam(nullptr, 2), source, list);
                 const std::size_t d = dense.d();
                 Random random(11);
                 std::vector<double> x(d), w(blocks.padded_rows()), h(blocks.padded_rows());
@@ -191,12 +194,21 @@ TEST(NewtonRowsThreads, AddUpInOneOrderAndDoNotWaitForAPartThatTakesLong) {
     EXPECT_EQ(sums[0], sums[1]);
 }
 
-TEST(NewtonRows, HoldEveryRowOnce) {
+TEST(NewtonRows, HoldEveryRowOnceOrThoseOfTheList) {
     const Problem problem = random_problem(Squared{}, 1, Intercept::none, false, 1000, 3);
-    const RowBlocks blocks(problem, 1, 1);
-    std::vector<int> seen(1000, 0);
-    for (std::size_t p = 0; p < blocks.rows(); ++p) ++seen[static_cast<std::size_t>(blocks.row_at(p))];
-    EXPECT_EQ(seen, std::vector<int>(1000, 1));
+    std::vector<std::int32_t> list;
+    std::vector<int> is_listed(1000, 0);
+    for (std::int32_t i = 0; i < 1000; i += 1 + i % 3) {
+        list.push_back(i);
+        is_listed[static_cast<std::size_t>(i)] = 1;
+    }
+    const auto seen_in = [](const RowBlocks &blocks) {
+        std::vector<int> seen(1000, 0);
+        for (std::size_t p = 0; p < blocks.rows(); ++p) ++seen[static_cast<std::size_t>(blocks.row_at(p))];
+        return seen;
+    };
+    EXPECT_EQ(seen_in(RowBlocks(problem, 1, 1)), std::vector<int>(1000, 1));
+    EXPECT_EQ(seen_in(RowBlocks(problem, 1, 1, nullptr, list)), is_listed);
 }
 
 // --- optima ---
@@ -258,6 +270,37 @@ TEST(Newton, FormsAgree) {
             for (const double value : values)
                 EXPECT_NEAR(value, values.front(), 2 * tolerance * std::fabs(values.front()));
         }
+    }
+}
+
+/// The twin is the barrier's certificate on a problem that has copies of these rows.
+TEST(Newton, BarrierOnSomeRowsSolvesTheProblemOfTheseRows) {
+    for (const Intercept intercept : all_intercepts) {
+        const Problem problem = random_problem(EpsilonInsensitive{0.1}, 0.02, intercept, true, 500, 6);
+        const auto n = static_cast<double>(problem.rows());
+        std::vector<std::int32_t> rows;
+        std::vector<double> importance;
+        PrimalExtras extras;
+        for (std::int32_t i = 1; i < problem.rows(); i += 3) {
+            rows.push_back(i);
+            importance.push_back(problem.importance(i));
+            extras.divisor += importance.back();
+        }
+        extras.rows = rows;
+        for (double &w : importance) w *= n / extras.divisor;
+        const Problem copy = problem.on(
+            select_rows(problem.matrix(), std::vector<std::int64_t>(rows.begin(), rows.end())), rows, importance, {});
+        const auto method = make_barrier_newton(problem, make_primal_system(problem, SolveContext{}, extras));
+        method->aim(1e-9);
+        for (int k = 0; k < 100 && !method->has_point(); ++k) method->advance(1);
+        std::vector<double> x, y(static_cast<std::size_t>(problem.rows()), 7.0), own;
+        method->point(x, y);
+        for (const std::int32_t i : rows) own.push_back(std::exchange(y[static_cast<std::size_t>(i)], 7.0));
+        EXPECT_EQ(y, std::vector<double>(y.size(), 7.0)); // the others keep theirs
+        Certifier certifier(copy);
+        const double gap = certifier.offer(x, own, infinity).gap;
+        EXPECT_LE(gap, 2e-9 * copy.primal(x)) << to_string(intercept);
+        EXPECT_NEAR(gap, method->estimated_gap(), 1e-9 * copy.primal(x)) << to_string(intercept);
     }
 }
 

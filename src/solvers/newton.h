@@ -47,13 +47,13 @@ std::unique_ptr<Method> make_fused_newton(const Problem &problem, const SolveCon
 /// Smooth losses, any system.
 std::unique_ptr<Method> make_plain_newton(const Problem &problem, std::unique_ptr<NewtonSystem> system);
 
-/// Where the barrier begins instead of x = 0: the predictions of the system's x, in the order of the problem, and mu.
+/// Where the barrier begins instead of x = 0: the predictions of the system's x for all rows of the problem, and mu.
 struct BarrierStart {
-    std::vector<double> predictions;
+    std::span<const double> predictions;
     double mu;
 };
 
-/// Losses whose duals live in intervals, any system.
+/// Losses whose duals live in intervals, any system. Rows that are not the system's keep their duals when point() writes.
 std::unique_ptr<Method> make_barrier_newton(const Problem &problem, std::unique_ptr<NewtonSystem> system,
                                             const std::optional<BarrierStart> &start = {});
 

@@ -72,6 +72,7 @@ class BarrierNewton final : public SystemNewton {
     bool is_stuck(bool solved, double length);
 
     const double gamma_;
+    double weight_ = 0; // the sum of omega
     std::size_t pieces_ = 1;
     RowVector z_, first_, next_; // predictions, and their moves by the predictor and by the corrector
     Slacks slacks_;              // piece after piece
@@ -93,13 +94,16 @@ BarrierNewton::BarrierNewton(const Problem &problem, std::unique_ptr<NewtonSyste
     for (auto *array : {&slacks_.p, &slacks_.q, &slacks_.s, &slacks_.t}) {
         make_numbers(system_->team(), *array, count_ * pieces_);
     }
-    const std::size_t known = start ? start->predictions.size() : 0;
-    system_->look([&](std::size_t begin, std::size_t end, RowSums &) {
+    const std::size_t known = start ? system_->row_count() : 0;
+    const double *const omega = system_->rows().omega;
+    const RowSums sums = system_->look([&](std::size_t begin, std::size_t end, RowSums &own) {
         for (std::size_t p = begin; p < end; ++p) {
             z_[p] = p < known ? start->predictions[system_->row_at(p)] : 0.0;
             first_[p] = next_[p] = 0;
+            own.weight += omega[p];
         }
     });
+    weight_ = sums.weight;
     center(start ? start->mu : first_mu());
 }
 
@@ -134,11 +138,10 @@ double BarrierNewton::first_mu() {
         each_piece(begin, end, [&](std::size_t, const Pieces &piece) {
             for (std::size_t j = 0; j < end - begin; ++j) {
                 sums.products += omega[begin + j] * std::fabs(piece.slope[j]) * (piece.upper[j] - piece.lower[j]);
-                sums.weight += omega[begin + j];
             }
         });
     });
-    return size.products > 0 ? 2.5 * size.products / size.weight : 1;
+    return size.products > 0 ? 2.5 * size.products / (weight_ * static_cast<double>(pieces_)) : 1;
 }
 
 /// The slacks that belong to z at this mu.
@@ -191,10 +194,9 @@ void BarrierNewton::measure(const NewtonSystem::Look &before) {
         own.young += loss_.young(stretch, z_.data() + begin, y.data());
         own.loss += loss_.evaluate(stretch, z_.data() + begin, y.data(), unused.data());
     });
-    const double n = static_cast<double>(problem_.rows());
-    mu_ = sums.products / (2 * n * static_cast<double>(pieces_));
-    objective_ = sums.loss / n + system_->penalty();
-    gap_ = sums.young / n + system_->mismatch();
+    mu_ = sums.products / (2 * weight_ * static_cast<double>(pieces_));
+    objective_ = sums.loss / system_->divisor() + system_->penalty();
+    gap_ = sums.young / system_->divisor() + system_->mismatch();
 }
 
 /// dy = h (dz + r), ds = (target - e)/p - s - (s/p) dy, dt = (target - f)/q - t + (t/q) dy with e, f the products of the
@@ -314,7 +316,7 @@ void BarrierNewton::advance(double) {
     }
     // how much of mu the predictor alone would leave says how much of it to aim for
     const double reach = std::min(1.0, 1 / sums.largest);
-    const double terms = 2 * static_cast<double>(problem_.rows()) * static_cast<double>(pieces_);
+    const double terms = 2 * weight_ * static_cast<double>(pieces_);
     const double left = std::clamp((1 - reach) + reach * reach * sums.products / terms / mu_, 0.0, 1.0);
     target = left * left * left * left * mu_;
     // a step seldom takes more than 99% of the gap: duals that miss by a thousandth of it do not show, and at first none do
@@ -340,7 +342,8 @@ void BarrierNewton::point(std::vector<double> &x, std::vector<double> &y) {
         each_piece(begin, end, [&](std::size_t at, const Pieces &piece) {
             for (std::size_t j = 0; j < end - begin; ++j) dual[j] += dual_at(at + j, piece.lower[j], piece.upper[j]);
         });
-        for (std::size_t p = begin; p < std::min(end, y.size()); ++p) y[system_->row_at(p)] = dual[p - begin];
+        for (std::size_t p = begin; p < std::min(end, system_->row_count()); ++p)
+            y[system_->row_at(p)] = dual[p - begin];
     });
 }
 

@@ -27,7 +27,7 @@ class PlainNewton final : public SystemNewton {
 
   private:
     double evaluate() {
-        const double n = static_cast<double>(problem_.rows());
+        const double n = system_->divisor();
         return loss_.evaluate(system_->rows(), z_.data(), w_.data(), h_.data()) / n + system_->penalty();
     }
     double measure(bool full_step);
@@ -52,7 +52,7 @@ void PlainNewton::advance(double) {
     for (std::size_t i = 0; i < count_; ++i) next_[i] = z_[i] + move[i];
     loss_.newton_dual(rows, z_.data(), next_.data(), y_.data(), excess_.data());
     loss_.set_blunt(false);
-    const double n = static_cast<double>(problem_.rows());
+    const double n = system_->divisor();
     const LineSlope penalty = system_->penalty_slope();
     const auto slope = [&](double t) {
         const LineSlope now = loss_.slope(rows, z_.data(), move.data(), t);
@@ -76,7 +76,7 @@ void PlainNewton::advance(double) {
 /// The better of the Newton dual (in y_, with what was cut off in excess_) and phi'(z).
 double PlainNewton::measure(bool full_step) {
     const LossRows rows = system_->rows();
-    const double n = static_cast<double>(problem_.rows());
+    const double n = system_->divisor();
     const auto mismatch_of = [&](const std::vector<double> &y) {
         return system_->mismatch([&](std::size_t begin, std::size_t end, double *w, double *) {
             for (std::size_t i = begin; i < end; ++i) w[i - begin] = rows.omega[i] * y[i];
@@ -95,7 +95,7 @@ void PlainNewton::point(std::vector<double> &x, std::vector<double> &y) {
     if (iterations_ == 0) loss_.dual(system_->rows(), z_.data(), y_.data());
     system_->point(x);
     y.resize(static_cast<std::size_t>(problem_.rows()));
-    for (std::size_t p = 0; p < y.size(); ++p) y[system_->row_at(p)] = y_[p];
+    for (std::size_t p = 0; p < system_->row_count(); ++p) y[system_->row_at(p)] = y_[p];
 }
 
 } // namespace

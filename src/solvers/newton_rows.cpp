@@ -126,9 +126,10 @@ class OrderedSum {
 
 } // namespace
 
-RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam threads, Source source)
-    : problem_(problem), kernels_(newton_kernels()), crew_(std::move(threads)), team_(crew_),
-      rows_(at(problem.rows())) {
+RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam threads, Source source,
+                     std::span<const std::int32_t> some)
+    : problem_(problem), kernels_(newton_kernels()), crew_(std::move(threads)), team_(crew_), some_(some),
+      rows_(some.empty() ? at(problem.rows()) : some.size()) {
     runs_.resize((rows_ + run - 1) / run);
     std::iota(runs_.begin(), runs_.end(), 0);
     if (source == Source::copied) shuffle(seed);
@@ -136,7 +137,9 @@ RowBlocks::RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam thread
     // the panel of a block and its weighted copy should stay in the second-level cache
     block_rows_ = panel_ <= 128 ? 256 : (panel_ <= 512 ? 128 : 64);
     blocks_ = (rows_ + block_rows_ - 1) / block_rows_;
-    block_work_ = static_cast<double>(problem.nonzeros()) / static_cast<double>(std::max<std::size_t>(blocks_, 1));
+    const double share = static_cast<double>(rows_) / static_cast<double>(std::max<std::int64_t>(problem.rows(), 1));
+    block_work_ =
+        share * static_cast<double>(problem.nonzeros()) / static_cast<double>(std::max<std::size_t>(blocks_, 1));
     are_sparse_ = 2 * problem.nonzeros() < problem.rows() * problem.features();
     if (source == Source::in_place) return;
     panel_values_.resize(padded_rows() * panel_);

@@ -77,9 +77,13 @@ class RowBlocks {
   public:
     /// A shuffled copy of the problem's rows, the intercept as a column of ones; or the rows where they are, in their order.
     enum class Source { copied, in_place };
-    RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam threads, Source source);
-    RowBlocks(const Problem &problem, std::uint64_t seed, const Crew &crew = 1, Team *lent = nullptr)
-        : RowBlocks(problem, seed, LentTeam(lent, crew), problem.is_shuffled() ? Source::in_place : Source::copied) {}
+    /// `some`: these rows of the problem only, unless it is empty; the list stays the caller's.
+    RowBlocks(const Problem &problem, std::uint64_t seed, LentTeam threads, Source source,
+              std::span<const std::int32_t> some = {});
+    RowBlocks(const Problem &problem, std::uint64_t seed, const Crew &crew = 1, Team *lent = nullptr,
+              std::span<const std::int32_t> some = {})
+        : RowBlocks(problem, seed, LentTeam(lent, crew),
+                    problem.is_shuffled() && some.empty() ? Source::in_place : Source::copied, some) {}
 
     std::size_t rows() const { return rows_; }
     std::size_t blocks() const { return blocks_; }
@@ -89,7 +93,8 @@ class RowBlocks {
     std::size_t panel_columns() const { return panel_; }
     /// Row of the problem at this place.
     std::int64_t row_at(std::size_t place) const {
-        return std::int64_t{runs_[place / run]} * run + static_cast<std::int64_t>(place % run);
+        const std::int64_t k = std::int64_t{runs_[place / run]} * run + static_cast<std::int64_t>(place % run);
+        return some_.empty() ? k : some_[static_cast<std::size_t>(k)];
     }
     /// Where coordinate j of the problem is here.
     std::size_t place_of(std::int64_t j) const { return static_cast<std::size_t>(place_[static_cast<std::size_t>(j)]); }
@@ -163,7 +168,8 @@ class RowBlocks {
     LentTeam crew_;
     Team &team_;
     mutable int threads_ = 1;
-    static constexpr std::int32_t run = 8; // rows beside each other that stay so
+    const std::span<const std::int32_t> some_; // rows of the problem that are here; empty: all
+    static constexpr std::int32_t run = 8;     // rows beside each other that stay so
     std::size_t rows_, blocks_ = 0, block_rows_ = 256, panel_ = 0, tail_ = 0;
     double block_work_ = 0;           // entries in a block
     bool are_sparse_ = false;         // cheaper to read than a panel is to make

@@ -30,49 +30,7 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 constexpr std::size_t enough = 8192; // rows tell how far predictions move
 constexpr int most_bands = 8;
 
-/// visit(k) for k = 0 ... count-1, a stretch of them at a time on one thread.
-template <class Visit> void each_part(std::size_t count, Team &team, Visit &&visit) {
-    constexpr std::size_t stretch = 2048;
-    team.for_each(static_cast<std::int64_t>((count + stretch - 1) / stretch), [&](std::int64_t part) {
-        for (std::size_t k = at(part) * stretch; k < std::min(count, (at(part) + 1) * stretch); ++k) visit(k);
-    });
-}
-
 template <class T> using Numbers = std::vector<T, UnfilledHugePageAllocator<T>>;
-
-/// These rows, as select_rows() gives them, but by all threads and without a check of entries that were checked before.
-template <class Value, class Index>
-AnyMatrix copy_of(const CsrMatrix<Value, Index> &matrix, std::span<const std::int64_t> rows, Team &team) {
-    struct Owner {
-        std::vector<std::int64_t> offsets;
-        Numbers<std::int32_t> columns;
-        Numbers<Value> values;
-    };
-    const auto owner = std::make_shared<Owner>();
-    auto &[offsets, columns, values] = *owner;
-    offsets.resize(rows.size() + 1);
-    each_part(rows.size(), team, [&](std::size_t k) { offsets[k + 1] = matrix.row(rows[k]).size(); });
-    std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-    make_numbers(team, columns, at(offsets.back()));
-    make_numbers(team, values, at(offsets.back()));
-    each_part(rows.size(), team, [&](std::size_t k) {
-        const auto row = matrix.row(rows[k]);
-        for (std::int64_t q = 0; q < row.size(); ++q) columns[at(offsets[k] + q)] = row.column(q);
-        std::copy_n(row.values, row.count, values.begin() + offsets[k]);
-    });
-    return CsrMatrix<Value>::trusted(matrix.cols(), offsets, columns, values, owner);
-}
-
-template <class Value>
-AnyMatrix copy_of(const DenseMatrix<Value> &matrix, std::span<const std::int64_t> rows, Team &team) {
-    const auto owner = std::make_shared<Numbers<Value>>();
-    make_numbers(team, *owner, rows.size() * at(matrix.cols()));
-    each_part(rows.size(), team, [&](std::size_t k) {
-        const auto row = matrix.row(rows[k]);
-        std::copy_n(row.values, row.count, owner->begin() + static_cast<std::int64_t>(k) * matrix.cols());
-    });
-    return DenseMatrix<Value>::trusted(std::ssize(rows), matrix.cols(), owner->data(), matrix.cols(), owner, nullptr);
-}
 
 /// The line that a row is on, by its dual: the lower end of the domain, 0, or the upper end. A byte where a dual would take eight.
 enum class Line : std::int8_t { lower, zero, upper };
@@ -113,7 +71,7 @@ class SiftedNewton final : public Method {
 
     void measure_reach();
     void leave_inner();
-    void solve_on(std::vector<std::int64_t> rows);
+    void solve_on(std::vector<std::int32_t> rows);
     PrimalExtras linear_term();
     void look();
     void judge_band();
@@ -128,8 +86,8 @@ class SiftedNewton final : public Method {
     std::int64_t sample_size(std::int64_t share) const {
         return std::min(problem_.rows(), std::max(problem_.rows(), 640 * problem_.dimension()) / share);
     }
-    std::vector<std::int64_t> sample(std::int64_t share);
-    /// For a band to be worth its copy; rows that are where they are, in a file, need none when all are taken.
+    std::vector<std::int32_t> sample(std::int64_t share);
+    /// For a band to be worth its panels; rows that are where they are, in a file, have none when all are taken.
     bool is_too_large(std::size_t rows) const { return rows > n_ * (problem_.is_shuffled() ? 1 : 3) / 5; }
 
     const Problem &problem_;
@@ -144,11 +102,10 @@ class SiftedNewton final : public Method {
     double typical_reach_ = 1; // the median
     View best_, now_;          // the point that bands are chosen at, and the last one looked at
     double move_ = 0, band_reach_ = 0; // between them, in units of reach_: few rows moved further; the band's
-    std::vector<std::int64_t> band_;   // rows of the inner problem
-    std::optional<Problem> part_;
+    std::vector<std::int32_t> band_;   // rows of the inner problem
     std::unique_ptr<Method> inner_;
-    double scale_ = 1;    // objective of the inner problem over that of the whole
-    Numbers<Line> lines_; // of the rows outside the band
+    const NewtonSystem *system_ = nullptr; // of inner_
+    Numbers<Line> lines_;                  // of the rows outside the band
     Numbers<std::uint8_t> is_in_band_, stays_;
     double goal_ = 1e-2, tolerance_ = 1e-4; // relative gaps: of this stage, and wanted
     double gap_ = infinity, excess_ = 0, passes_ = 0;
@@ -172,12 +129,12 @@ SiftedNewton::SiftedNewton(const Problem &problem, const SolveContext &context)
 }
 
 /// One row of each of so many equal stretches.
-std::vector<std::int64_t> SiftedNewton::sample(std::int64_t share) {
+std::vector<std::int32_t> SiftedNewton::sample(std::int64_t share) {
     const std::int64_t n = problem_.rows(), count = sample_size(share);
-    std::vector<std::int64_t> rows(at(count));
+    std::vector<std::int32_t> rows(at(count));
     for (std::int64_t k = 0; k < count; ++k) {
         const std::int64_t begin = n * k / count;
-        rows[at(k)] = begin + random_.below(n * (k + 1) / count - begin);
+        rows[at(k)] = static_cast<std::int32_t>(begin + random_.below(n * (k + 1) / count - begin));
     }
     return rows;
 }
@@ -234,36 +191,27 @@ void SiftedNewton::measure_reach() {
 void SiftedNewton::leave_inner() {
     passes_ = passes();
     inner_.reset();
-    part_.reset();
 }
 
 /// The inner problem on these rows: of a sample, in place of the whole; of a band, the whole with the other rows on their lines. After the
 /// first one it starts at the best point, at a mu that rounds the kinks off as widely as that point may be wrong.
-void SiftedNewton::solve_on(std::vector<std::int64_t> rows) {
+void SiftedNewton::solve_on(std::vector<std::int32_t> rows) {
     leave_inner();
     band_ = std::move(rows);
-    std::vector<double> importance(band_.size());
-    std::transform(band_.begin(), band_.end(), importance.begin(),
-                   [&](std::int64_t i) { return problem_.importance(i); });
-    const double n = static_cast<double>(n_), weight = std::accumulate(importance.begin(), importance.end(), 0.0);
+    double weight = 0;
+    for (const std::int32_t i : band_) weight += problem_.importance(i);
     if (!(weight > 0)) return take_all();
-    for (double &w : importance) w *= n / weight;
-    scale_ = stage_ == Stage::band ? n / weight : 1;
-    const double l2 = std::get<L2>(problem_.regularizer().variant()).l2;
-    const auto factors = problem_.penalty_factors();
-    part_ = problem_
-                .on(std::visit([&](const auto &matrix) { return copy_of(matrix, band_, team_); }, problem_.matrix()),
-                    std::vector<std::int32_t>(band_.begin(), band_.end()), std::move(importance),
-                    {factors.begin(), factors.end()})
-                .with(L2{l2 * scale_});
     PrimalExtras extras = stage_ == Stage::band ? linear_term() : PrimalExtras{};
+    extras.rows = band_;
+    extras.divisor = stage_ == Stage::band ? static_cast<double>(n_) : weight;
     std::optional<BarrierStart> start;
     if (stage_ != Stage::first_sample) {
         extras.x = best_.x;
-        start = BarrierStart{std::vector<double>(band_.size()), move_ * typical_reach_};
-        each_part(band_.size(), team_, [&](std::size_t k) { start->predictions[k] = best_.z[at(band_[k])]; });
+        start = BarrierStart{best_.z, move_ * typical_reach_};
     }
-    inner_ = make_barrier_newton(*part_, make_primal_system(*part_, context_, extras), start);
+    auto system = make_primal_system(problem_, context_, extras);
+    system_ = system.get();
+    inner_ = make_barrier_newton(problem_, std::move(system), start);
     inner_->aim(goal_);
     is_offered_ = false;
 }
@@ -295,15 +243,13 @@ PrimalExtras SiftedNewton::linear_term() {
     extras.slope.resize(best_.x.size());
     combine(problem_, y, extras.slope, team_);
     passes_ += 0.5;
-    for (double &c : extras.slope) c *= scale_;
-    extras.constant = scale_ * totals.loss / static_cast<double>(n_);
+    extras.constant = totals.loss / static_cast<double>(n_);
     return extras;
 }
 
 /// Where the inner point leaves all rows.
 void SiftedNewton::look() {
-    std::vector<double> duals;
-    inner_->point(now_.x, duals);
+    system_->point(now_.x);
     make_numbers(team_, now_.z, n_);
     predict(problem_, now_.x, now_.z, team_);
     passes_ += 0.5;
@@ -321,7 +267,7 @@ void SiftedNewton::look() {
         now_.objective += 0.5 * problem_.regularizer(j).strong_convexity() * now_.x[at(j)] * now_.x[at(j)];
     }
     excess_ = totals.excess / n;
-    gap_ = inner_->estimated_gap() / scale_ + excess_;
+    gap_ = inner_->estimated_gap() + excess_;
     std::vector<double> moves;
     for (std::size_t i = 0; i < n_; i += n_ / enough + 1)
         moves.push_back(std::fabs(now_.z[i] - best_.z[i]) / static_cast<double>(reach_[i]));
@@ -339,9 +285,10 @@ void SiftedNewton::next_band(double reach) {
         const double distance = std::min(std::fabs(z - one), std::fabs(z - other));
         is_in_band_[i] = stays_[i] || distance <= reach * static_cast<double>(reach_[i]);
     });
-    std::vector<std::int64_t> rows;
+    std::vector<std::int32_t> rows;
+    rows.reserve(static_cast<std::size_t>(std::count(is_in_band_.begin(), is_in_band_.end(), 1)));
     for (std::size_t i = 0; i < n_; ++i) {
-        if (is_in_band_[i]) rows.push_back(static_cast<std::int64_t>(i));
+        if (is_in_band_[i]) rows.push_back(static_cast<std::int32_t>(i));
     }
     if (++bands_ > most_bands || rows.empty() || is_too_large(rows.size())) return take_all();
     stage_ = Stage::band;
@@ -410,16 +357,16 @@ void SiftedNewton::advance(double) {
 
 /// A run that ends before its time has the best x.
 void SiftedNewton::point(std::vector<double> &x, std::vector<double> &y) {
-    std::vector<double> duals;
-    if (inner_) inner_->point(x, duals);
-    if (!is_worth_certifying_ && (!inner_ || best_.objective < infinity)) x = best_.x;
-    if (stage_ == Stage::all) return duals.empty() ? y.assign(n_, 0.0) : y.swap(duals);
     const bool has_band = inner_ && stage_ == Stage::band;
     y.resize(n_);
-    each_row([&](const auto &loss, std::size_t i, Totals &) {
-        y[i] = has_band ? dual_of(loss, lines_[i], b_[i]) : loss.derivative(best_.z[i], b_[i]);
-    });
-    for (std::size_t k = 0; k < duals.size(); ++k) y[at(band_[k])] = duals[k];
+    if (stage_ != Stage::all) {
+        each_row([&](const auto &loss, std::size_t i, Totals &) {
+            y[i] = has_band ? dual_of(loss, lines_[i], b_[i]) : loss.derivative(best_.z[i], b_[i]);
+        });
+    }
+    if (inner_) inner_->point(x, y); // of its rows
+    if (!is_worth_certifying_ && (!inner_ || best_.objective < infinity)) x = best_.x;
+    if (stage_ == Stage::all && !inner_) y.assign(n_, 0.0);
 }
 
 } // namespace

@@ -31,7 +31,8 @@ double squared_over_l2(const VectorXd &r, const VectorXd &l2, const VectorXd &x)
 class PrimalSystem final : public NewtonSystem {
   public:
     PrimalSystem(const Problem &problem, const SolveContext &context, const PrimalExtras &extras)
-        : rows_(static_cast<double>(problem.rows())), blocks_(problem, context.seed, context, context.team) {
+        : n_(extras.divisor > 0 ? extras.divisor : static_cast<double>(problem.rows())),
+          blocks_(problem, context.seed, context, context.team, extras.rows) {
         l2_.resize(static_cast<Eigen::Index>(blocks_.dimension()));
         for (std::int64_t j = 0; j < problem.dimension(); ++j) {
             place_.push_back(static_cast<Eigen::Index>(blocks_.place_of(j)));
@@ -49,7 +50,9 @@ class PrimalSystem final : public NewtonSystem {
     }
 
     LossRows rows() const override { return {b_.data(), omega_.data(), blocks_.padded_rows()}; }
+    std::size_t row_count() const override { return blocks_.rows(); }
     std::size_t row_at(std::size_t place) const override { return at(blocks_.row_at(place)); }
+    double divisor() const override { return n_; }
     Team &team() const override { return blocks_.team(); }
 
     RowSums look(const Look &look) override {
@@ -67,7 +70,7 @@ class PrimalSystem final : public NewtonSystem {
         });
         passes_ += 1;
         if (factors) {
-            blocks_.assemble(sums_, 1 / rows_, hessian_);
+            blocks_.assemble(sums_, 1 / n_, hessian_);
             hessian_.diagonal() += l2_;
             if (!factor_.factor(hessian_, blocks_.team())) return false;
         }
@@ -113,7 +116,7 @@ class PrimalSystem final : public NewtonSystem {
     }
     /// Lambda x + (1/n) A'w of the last pass, and the slope of the linear term.
     VectorXd residual_at(const VectorXd &x) const {
-        return view(sums_.gradient.data(), sums_.gradient.size()) / rows_ + l2_.cwiseProduct(x) + slope_;
+        return view(sums_.gradient.data(), sums_.gradient.size()) / n_ + l2_.cwiseProduct(x) + slope_;
     }
     /// move += A part, and what the step as a whole means to the rows.
     void follow(const VectorXd &part, double *move, const Watch &watch, double goal) {
@@ -142,7 +145,7 @@ class PrimalSystem final : public NewtonSystem {
         }
     }
 
-    const double rows_;
+    const double n_;
     RowBlocks blocks_;
     std::vector<Eigen::Index> place_;
     RowVector b_, omega_;
@@ -216,7 +219,9 @@ class DualSystem final : public NewtonSystem {
     DualSystem(const Problem &problem, const SolveContext &context);
 
     LossRows rows() const override { return {b_.data(), omega_.data(), b_.size()}; }
+    std::size_t row_count() const override { return at(problem_.rows()); }
     std::size_t row_at(std::size_t place) const override { return place; }
+    double divisor() const override { return rows_; }
     Team &team() const override { return team_; }
     RowSums look(const Look &look) override {
         RowSums sums;

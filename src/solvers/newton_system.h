@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace spdc {
@@ -30,8 +31,12 @@ class NewtonSystem {
 
     /// The rows in the system's own order, padded with rows of importance 0.
     virtual LossRows rows() const = 0;
+    /// How many there are without the padding.
+    virtual std::size_t row_count() const = 0;
     /// Row of the problem at this place.
     virtual std::size_t row_at(std::size_t place) const = 0;
+    /// n of the equations: the sum over the rows is divided by it.
+    virtual double divisor() const = 0;
     virtual Team &team() const = 0;
 
     /// Calls `look` on all rows and adds up.
@@ -60,8 +65,11 @@ class NewtonSystem {
     int threads_ = 1;
 };
 
-/// What a system may know beside the problem: a linear term <slope, x> + constant of the objective, and where to start.
+/// Where a system may differ from its problem: it has some of the rows, the caller's list, and another number in place of n (0: n);
+/// a linear term <slope, x> + constant of the objective; and where to start.
 struct PrimalExtras {
+    std::span<const std::int32_t> rows;
+    double divisor = 0;
     std::vector<double> slope;
     double constant = 0;
     std::vector<double> x;
