@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <numeric>
 #include <thread>
 #include <tuple>
 
@@ -355,6 +356,20 @@ TEST(NewtonSifted, FeaturesOfFewRows) {
         data.rows[i].push_back(i == 4000 ? 1e-3 : 0);
     }
     expect_a_fraction_of_the_passes(Problem(as_dataset(data, Storage::csr_float), Hinge{}, L2{1e-9}), 1e-8, 0.8);
+}
+
+/// As from a file: a band of few rows is copied, a large one and all rows are read where they are.
+TEST(NewtonSifted, RowsInRandomOrderAlready) {
+    using enum RowBlocks::Source;
+    Dataset data = as_dataset(tiny_data({.task = Task::regression, .rows = 8000, .columns = 5, .density = 0.7}));
+    data.row_order.resize(8000);
+    std::iota(data.row_order.begin(), data.row_order.end(), 0);
+    const Problem problem(data, Absolute{}, L2{1e-4});
+    const std::vector<std::int32_t> few(1600), many(1601);
+    EXPECT_EQ(RowBlocks::source_for(problem, few), copied);
+    EXPECT_EQ(RowBlocks::source_for(problem, many), in_place);
+    EXPECT_EQ(RowBlocks::source_for(problem, {}), in_place);
+    expect_a_fraction_of_the_passes(problem, 1e-8, 0.7);
 }
 
 /// However early it ends, there is a point with a certificate, and once something was found it is better than none.

@@ -6,8 +6,8 @@
 //
 // The copy of a block is made when a pass first comes to it, by the thread that then works on it: it is in its cache.
 //
-// Rows that are in random order already, those of a memory-mapped file, are not copied: a pass makes the block it is at, if it has a
-// Hessian to add up or the rows are nearly full, and reads the rows themselves if not.
+// Rows that are in random order already, those of a memory-mapped file, are not copied unless they are few of them: a pass makes the
+// block it is at, if it has a Hessian to add up or the rows are nearly full, and reads the rows themselves if not.
 #pragma once
 
 #include "huge_pages.h"
@@ -82,8 +82,12 @@ class RowBlocks {
               std::span<const std::int32_t> some = {});
     RowBlocks(const Problem &problem, std::uint64_t seed, const Crew &crew = 1, Team *lent = nullptr,
               std::span<const std::int32_t> some = {})
-        : RowBlocks(problem, seed, LentTeam(lent, crew),
-                    problem.is_shuffled() && some.empty() ? Source::in_place : Source::copied, some) {}
+        : RowBlocks(problem, seed, LentTeam(lent, crew), source_for(problem, some), some) {}
+    /// Few rows are worth a copy wherever they are: covtype's hinge is 1.3 to 1.5 times as fast with bands that are copied.
+    static Source source_for(const Problem &problem, std::span<const std::int32_t> some) {
+        const bool are_few = !some.empty() && std::ssize(some) <= problem.rows() / 5;
+        return problem.is_shuffled() && !are_few ? Source::in_place : Source::copied;
+    }
 
     std::size_t rows() const { return rows_; }
     std::size_t blocks() const { return blocks_; }

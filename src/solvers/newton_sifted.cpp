@@ -87,8 +87,8 @@ class SiftedNewton final : public Method {
         return std::min(problem_.rows(), std::max(problem_.rows(), 640 * problem_.dimension()) / share);
     }
     std::vector<std::int32_t> sample(std::int64_t share);
-    /// For a band to be worth its panels; rows that are where they are, in a file, have none when all are taken.
-    bool is_too_large(std::size_t rows) const { return rows > n_ * (problem_.is_shuffled() ? 1 : 3) / 5; }
+    /// For a band to be worth its choice.
+    bool is_too_large(std::size_t rows) const { return rows > n_ * 3 / 5; }
 
     const Problem &problem_;
     const std::span<const double> b_;
