@@ -19,7 +19,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
 namespace spdc {
 
@@ -32,15 +31,19 @@ constexpr int most_bands = 8;
 
 template <class T> using Numbers = std::vector<T, UnfilledHugePageAllocator<T>>;
 
+/// The memory, too, which `= {}` would keep.
+template <class... Vectors> void give_back(Vectors &...vectors) { (Vectors().swap(vectors), ...); }
+
 /// The line that a row is on, by its dual: the lower end of the domain, 0, or the upper end. A byte where a dual would take eight.
-enum class Line : std::int8_t { lower, zero, upper };
+enum class Line : std::int8_t { none, lower, zero, upper }; // none: rows of the band
 
 template <class L> Line line_of(const L &loss, double z, double b) noexcept {
     const double y = loss.derivative(z, b);
     return y == 0 ? Line::zero : (y == loss.domain(b).lower ? Line::lower : Line::upper);
 }
 template <class L> double dual_of(const L &loss, Line line, double b) noexcept {
-    return line == Line::zero ? 0.0 : (line == Line::lower ? loss.domain(b).lower : loss.domain(b).upper);
+    if (line == Line::none || line == Line::zero) return 0;
+    return line == Line::lower ? loss.domain(b).lower : loss.domain(b).upper;
 }
 
 class SiftedNewton final : public Method {
@@ -61,7 +64,8 @@ class SiftedNewton final : public Method {
     /// Where a point leaves the rows.
     struct View {
         std::vector<double> x;
-        Numbers<double> z;
+        Numbers<double> z;        // of the best point only while a band is chosen: memory
+        std::vector<double> some; // every so many of them
         double objective = infinity;
     };
     struct Totals {
@@ -73,6 +77,7 @@ class SiftedNewton final : public Method {
     void leave_inner();
     void solve_on(std::vector<std::int32_t> rows);
     PrimalExtras linear_term();
+    void predict_best();
     void look();
     void judge_band();
     void next_band(double reach);
@@ -87,7 +92,9 @@ class SiftedNewton final : public Method {
         return std::min(problem_.rows(), std::max(problem_.rows(), 640 * problem_.dimension()) / share);
     }
     std::vector<std::int32_t> sample(std::int64_t share);
-    /// For a band to be worth its choice.
+    /// From one to the next of the rows that tell how far predictions move.
+    std::size_t step() const { return n_ / enough + 1; }
+    /// For a band to be worth choosing.
     bool is_too_large(std::size_t rows) const { return rows > n_ * 3 / 5; }
 
     const Problem &problem_;
@@ -105,8 +112,8 @@ class SiftedNewton final : public Method {
     std::vector<std::int32_t> band_;   // rows of the inner problem
     std::unique_ptr<Method> inner_;
     const NewtonSystem *system_ = nullptr; // of inner_
-    Numbers<Line> lines_;                  // of the rows outside the band
-    Numbers<std::uint8_t> is_in_band_, stays_;
+    Numbers<Line> lines_;
+    Numbers<std::uint8_t> stays_;
     double goal_ = 1e-2, tolerance_ = 1e-4; // relative gaps: of this stage, and wanted
     double gap_ = infinity, excess_ = 0, passes_ = 0;
     bool is_worth_certifying_ = false, is_offered_ = false; // now; a point of this band
@@ -116,13 +123,11 @@ class SiftedNewton final : public Method {
 SiftedNewton::SiftedNewton(const Problem &problem, const SolveContext &context)
     : problem_(problem), b_(problem.targets()), context_(context), crew_(context.team, context), team_(crew_),
       n_(at(problem.rows())), random_(context.seed) {
-    make_numbers(team_, best_.z, n_);
     make_numbers(team_, lines_, n_);
     make_numbers(team_, reach_, n_);
-    for (auto *flags : {&is_in_band_, &stays_}) make_numbers(team_, *flags, n_);
-    fill_zeros(team_, best_.z.data(), n_);
-    fill_zeros(team_, stays_.data(), n_);
+    make_numbers(team_, stays_, n_);
     best_.x.resize(at(problem.dimension()));
+    best_.some.resize(n_ / step() + 1);
     measure_reach();
     const auto rows = static_cast<std::size_t>(std::count(stays_.begin(), stays_.end(), 1));
     is_too_large(rows) ? take_all() : solve_on(sample(64));
@@ -181,7 +186,7 @@ void SiftedNewton::measure_reach() {
         problem_.matrix());
     passes_ += 1;
     std::vector<double> some;
-    for (std::size_t i = 0; i < n_; i += n_ / enough + 1) some.push_back(static_cast<double>(reach_[i]));
+    for (std::size_t i = 0; i < n_; i += step()) some.push_back(static_cast<double>(reach_[i]));
     const auto middle = some.begin() + std::ssize(some) / 2;
     std::nth_element(some.begin(), middle, some.end());
     typical_reach_ = *middle;
@@ -213,6 +218,7 @@ void SiftedNewton::solve_on(std::vector<std::int32_t> rows) {
     system_ = system.get();
     inner_ = make_barrier_newton(problem_, std::move(system), start);
     inner_->aim(goal_);
+    give_back(best_.z);
     is_offered_ = false;
 }
 
@@ -230,14 +236,13 @@ template <class Visit> SiftedNewton::Totals SiftedNewton::each_row(Visit &&visit
         problem_.loss().variant());
 }
 
-/// Of the rows outside the band, at the best point.
+/// Of the rows outside the band.
 PrimalExtras SiftedNewton::linear_term() {
     Numbers<double> y;
     make_numbers(team_, y, n_);
     const Totals totals = each_row([&](const auto &loss, std::size_t i, Totals &own) {
-        lines_[i] = line_of(loss, best_.z[i], b_[i]);
-        y[i] = is_in_band_[i] ? 0.0 : dual_of(loss, lines_[i], b_[i]);
-        if (!is_in_band_[i]) own.loss -= importance(i) * loss.conjugate(y[i], b_[i]);
+        y[i] = dual_of(loss, lines_[i], b_[i]);
+        if (lines_[i] != Line::none) own.loss -= importance(i) * loss.conjugate(y[i], b_[i]);
     });
     PrimalExtras extras;
     extras.slope.resize(best_.x.size());
@@ -245,6 +250,14 @@ PrimalExtras SiftedNewton::linear_term() {
     passes_ += 0.5;
     extras.constant = totals.loss / static_cast<double>(n_);
     return extras;
+}
+
+/// Half a pass more where the last band had no better point.
+void SiftedNewton::predict_best() {
+    if (!best_.z.empty()) return;
+    make_numbers(team_, best_.z, n_);
+    predict(problem_, best_.x, best_.z, team_);
+    passes_ += 0.5;
 }
 
 /// Where the inner point leaves all rows.
@@ -257,7 +270,7 @@ void SiftedNewton::look() {
     const Totals totals = each_row([&](const auto &loss, std::size_t i, Totals &own) {
         const double value = loss.value(now_.z[i], b_[i]);
         own.loss += importance(i) * value;
-        if (!has_band || is_in_band_[i]) return;
+        if (!has_band || lines_[i] == Line::none) return;
         const double y = dual_of(loss, lines_[i], b_[i]);
         own.excess += importance(i) * std::max(0.0, value + loss.conjugate(y, b_[i]) - y * now_.z[i]);
     });
@@ -269,8 +282,11 @@ void SiftedNewton::look() {
     excess_ = totals.excess / n;
     gap_ = inner_->estimated_gap() + excess_;
     std::vector<double> moves;
-    for (std::size_t i = 0; i < n_; i += n_ / enough + 1)
-        moves.push_back(std::fabs(now_.z[i] - best_.z[i]) / static_cast<double>(reach_[i]));
+    now_.some.clear();
+    for (std::size_t i = 0; i < n_; i += step()) {
+        now_.some.push_back(now_.z[i]);
+        moves.push_back(std::fabs(now_.z[i] - best_.some[i / step()]) / static_cast<double>(reach_[i]));
+    }
     const auto most = moves.begin() + std::ssize(moves) * 19 / 20;
     std::nth_element(moves.begin(), most, moves.end());
     move_ = *most;
@@ -280,15 +296,18 @@ void SiftedNewton::look() {
 /// features, and rows that left their lines when a band was too narrow.
 void SiftedNewton::next_band(double reach) {
     is_worth_certifying_ = false;
+    leave_inner();
+    predict_best();
     each_row([&](const auto &loss, std::size_t i, Totals &) {
         const double z = best_.z[i], one = loss.conjugate_slope(0.0, b_[i]), other = loss.conjugate_slope(-0.0, b_[i]);
         const double distance = std::min(std::fabs(z - one), std::fabs(z - other));
-        is_in_band_[i] = stays_[i] || distance <= reach * static_cast<double>(reach_[i]);
+        const bool is_near = stays_[i] || distance <= reach * static_cast<double>(reach_[i]);
+        lines_[i] = is_near ? Line::none : line_of(loss, z, b_[i]);
     });
     std::vector<std::int32_t> rows;
-    rows.reserve(static_cast<std::size_t>(std::count(is_in_band_.begin(), is_in_band_.end(), 1)));
+    rows.reserve(static_cast<std::size_t>(std::count(lines_.begin(), lines_.end(), Line::none)));
     for (std::size_t i = 0; i < n_; ++i) {
-        if (is_in_band_[i]) rows.push_back(static_cast<std::int32_t>(i));
+        if (lines_[i] == Line::none) rows.push_back(static_cast<std::int32_t>(i));
     }
     if (++bands_ > most_bands || rows.empty() || is_too_large(rows.size())) return take_all();
     stage_ = Stage::band;
@@ -299,11 +318,7 @@ void SiftedNewton::next_band(double reach) {
 void SiftedNewton::take_all() {
     leave_inner();
     stage_ = Stage::all;
-    band_ = {};
-    best_.z = now_.z = {};
-    lines_ = {};
-    reach_ = {};
-    is_in_band_ = stays_ = {};
+    give_back(band_, best_.z, now_.z, lines_, reach_, stays_);
     inner_ = make_barrier_newton(problem_, make_primal_system(problem_, context_));
     inner_->aim(tolerance_);
 }
@@ -316,7 +331,7 @@ void SiftedNewton::judge_band() {
                is_wide_enough = excess_ <= 0.3 * std::max(goal_, tolerance_) * size;
     if (!is_wide_enough) {
         each_row([&](const auto &loss, std::size_t i, Totals &) {
-            if (!is_in_band_[i] && line_of(loss, now_.z[i], b_[i]) != lines_[i]) stays_[i] = 1;
+            if (lines_[i] != Line::none && line_of(loss, now_.z[i], b_[i]) != lines_[i]) stays_[i] = 1;
         });
     }
     if (is_better) std::swap(best_, now_);
@@ -326,6 +341,7 @@ void SiftedNewton::judge_band() {
     if (!is_wide_enough) return next_band((bands_ == 1 ? 1 : 2) * band_reach_);
     is_worth_certifying_ = gap_ <= tolerance_ * size;
     if (inner_->exhausted() && (is_offered_ || !is_worth_certifying_)) return next_band(4 * band_reach_);
+    give_back(best_.z);
     is_offered_ = is_worth_certifying_;
     goal_ = is_worth_certifying_ ? 0.3 * goal_ : std::max(0.5 * tolerance_, goal_ / 30);
     inner_->aim(goal_);
@@ -360,8 +376,9 @@ void SiftedNewton::point(std::vector<double> &x, std::vector<double> &y) {
     const bool has_band = inner_ && stage_ == Stage::band;
     y.resize(n_);
     if (stage_ != Stage::all) {
+        if (!has_band) predict(problem_, best_.x, y, team_);
         each_row([&](const auto &loss, std::size_t i, Totals &) {
-            y[i] = has_band ? dual_of(loss, lines_[i], b_[i]) : loss.derivative(best_.z[i], b_[i]);
+            y[i] = has_band ? dual_of(loss, lines_[i], b_[i]) : loss.derivative(y[i], b_[i]);
         });
     }
     if (inner_) inner_->point(x, y); // of its rows
