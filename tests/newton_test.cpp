@@ -195,6 +195,28 @@ TEST(NewtonRowsThreads, AddUpInOneOrderAndDoNotWaitForAPartThatTakesLong) {
     EXPECT_EQ(sums[0], sums[1]);
 }
 
+/// Which thread made the panel of a block last depends on how many there are.
+TEST(NewtonRows, AnEarlierPassLeavesNoTraceInTheBits) {
+    const Problem problem = random_problem(Squared{}, 1, Intercept::free, false, 600, 9, 0.3);
+    const std::vector<double> x{0.1, 0.7, -0.3, 0.9, 0.4, -0.6, 0.2, 1.3, -0.8, 0.5};
+    const auto predictions = [&](bool after_another_pass) {
+        const RowBlocks blocks(problem, 1, LentTeam(nullptr, 1), RowBlocks::Source::in_place);
+        std::vector<double> z(blocks.padded_rows());
+        RowSums sums;
+        if (after_another_pass) {
+            blocks.sum(blocks.blocks(), true, sums,
+                       [&](std::size_t k, RowScratch &scratch, RowSums &) { blocks.prepare(k, scratch); });
+        }
+        // backwards: the block that was made last comes first
+        blocks.sum(blocks.blocks(), false, sums, [&](std::size_t k, RowScratch &scratch, RowSums &) {
+            const std::size_t block = blocks.blocks() - 1 - k;
+            blocks.predict(block, x.data(), z.data() + block * blocks.block_rows(), scratch);
+        });
+        return z;
+    };
+    EXPECT_EQ(predictions(true), predictions(false));
+}
+
 TEST(NewtonRows, HoldEveryRowOnceOrThoseOfTheList) {
     const Problem problem = random_problem(Squared{}, 1, Intercept::none, false, 1000, 3);
     std::vector<std::int32_t> list;

@@ -403,6 +403,7 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
                 };
                 for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
                     scratch.pause();
+                    scratch.block = RowScratch::no_block; // who made a panel before depends on the number of threads
                     work(k, scratch, sum.sums(place));
                 }
             } catch (...) { // interrupted, or no memory for a block

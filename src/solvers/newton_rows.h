@@ -64,7 +64,8 @@ class Room {
 
 /// What a thread needs beside the rows.
 struct RowScratch {
-    std::size_t block = ~std::size_t{0}; // whose rows are here, where there is no copy of them all
+    static constexpr std::size_t no_block = ~std::size_t{0};
+    std::size_t block = no_block;        // whose rows are here, where there is no copy of them all
     std::function<void()> pause = [] {}; // between two pieces of work: throws when the run is to end
     std::vector<double> panel, group;
     TailRows tail;
