@@ -508,6 +508,52 @@ TEST(SpdcFast, AtTheLargestOmegaIsSdca) {
     }
 }
 
+/// Sweeps whose moves do not decay, until omega changes or is to be told the gap.
+int flat_sweeps(OmegaRule &rule) {
+    for (int sweep = 1; sweep <= 1000; ++sweep) {
+        if (rule.next(1.0) || rule.asks_for_gap()) return sweep;
+    }
+    return 1000;
+}
+
+TEST(OmegaRule, GoesBelowOneWithKinksNearTheEndAndStartsOver) {
+    OmegaRule rule(6, {}, 0);
+    while (rule.omega() > 1) flat_sweeps(rule);
+    EXPECT_EQ(flat_sweeps(rule), 60);
+    rule.tell(0.5, 1); // far from the optimum: it is too early
+    EXPECT_FALSE(rule.asks_for_gap());
+    flat_sweeps(rule);
+    EXPECT_TRUE(rule.asks_for_gap());
+    EXPECT_EQ(rule.omega(), 1);
+    rule.tell(1e-4, 1);
+    for (const double omega : {1. / 2, 1. / 4, 1. / 8, 1. / 16, 1. / 32, 1., 1. / 2}) {
+        flat_sweeps(rule);
+        EXPECT_EQ(rule.omega(), omega);
+    }
+}
+
+TEST(OmegaRule, StaysAtOneWithoutKinksAndWhereMovesDecay) {
+    OmegaRule smooth(6, {}, 1), decaying(6, {}, 0);
+    while (smooth.omega() > 1) flat_sweeps(smooth);
+    while (decaying.omega() > 1) flat_sweeps(decaying);
+    EXPECT_EQ(flat_sweeps(smooth), 1000);
+    for (int sweep = 0; sweep < 500; ++sweep) decaying.next(std::exp(-0.1 * sweep));
+    EXPECT_FALSE(decaying.asks_for_gap());
+    EXPECT_EQ(smooth.omega(), 1);
+    EXPECT_EQ(decaying.omega(), 1);
+}
+
+TEST(SpdcFast, EndsSoonerWithOmegaBelowOneWhereALossHasKinks) {
+    Tiny tiny = full_rows(Task::regression);
+    tiny.rows = 2000;
+    const Problem problem(tiny_dataset(tiny), EpsilonInsensitive{0.1}, L2{1e-5});
+    SpdcFast at_one;
+    at_one.omega = 1;
+    const Result plain = run(problem, at_one, 1e-6), adapted = run(problem, SpdcFast{}, 1e-6);
+    EXPECT_TRUE(adapted.converged());
+    EXPECT_LT(adapted.passes, 0.6 * plain.passes);
+}
+
 TEST(SpdcFast, RowsWithoutEntriesDoNotHoldTheGapOpen) {
     TinyData data = tiny_data(full_rows(Task::classification));
     for (double &value : data.rows[3]) value = 0;

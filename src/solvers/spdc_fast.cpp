@@ -310,7 +310,7 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
         for (RowState &row : rows_.state) row.norm2 = std::copysign(row.norm2, row.b), row.b = first_logit;
     }
     is_sdca_ = is_sdca || (!omega && largest <= 1.5);
-    rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega);
+    rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega, loss_.gamma());
     is_sdca_ ? x_.resize(at(d_)) : zu_.resize(at(d_));
     sample_ = std::clamp<std::size_t>(std::bit_floor(rows_.count / 1024), 8, 64);
     order_ = rows_.order(problem);
@@ -353,8 +353,8 @@ void FastMethod<L, Values, Index>::start(std::span<const double> x, std::span<co
 }
 
 template <class L, class Values, class Index> void FastMethod<L, Values, Index>::set_steps() {
-    const FastSteps steps = fast_steps(rule_->omega(), rule_->product(loss_.gamma()), gamma_, R_, lambda_,
-                                       static_cast<double>(n_), std::max(1.0, static_cast<double>(live())));
+    const FastSteps steps = fast_steps(rule_->omega(), rule_->product(), gamma_, R_, lambda_, static_cast<double>(n_),
+                                       std::max(1.0, static_cast<double>(live())));
     tau_ = steps.tau;
     rho_ = steps.rho;
     extrapolate_ = steps.extrapolate;
@@ -525,6 +525,7 @@ template <class L, class Values, class Index> void FastMethod<L, Values, Index>:
         end_sweep();
         start_sweep();
     }
+    if (rule_->asks_for_gap()) rule_->tell(estimated_gap_, dual_value());
 }
 
 template <class L, class Values, class Index>

@@ -206,7 +206,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
         for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += importance_[p] * column_ * column_;
     }
     const bool is_sdca = options.is_sdca || (!options.omega && largest <= 1.5);
-    rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : options.omega);
+    rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : options.omega, loss_.gamma());
     start_duals();
     permutations_.resize(permutations);
     for (auto &permutation : permutations_) {
@@ -271,7 +271,7 @@ template <class L> void OwnersMethod<L>::start_duals() {
 }
 
 template <class L> void OwnersMethod<L>::set_steps() {
-    static_cast<FastSteps &>(steps_) = fast_steps(rule_->omega(), rule_->product(loss_.gamma()), gamma_, R_, lambda_,
+    static_cast<FastSteps &>(steps_) = fast_steps(rule_->omega(), rule_->product(), gamma_, R_, lambda_,
                                                   static_cast<double>(n_), std::max(1.0, static_cast<double>(live_)));
     steps_.tabulate(static_cast<double>(n_));
 }
@@ -375,6 +375,7 @@ template <class L> void OwnersMethod<L>::advance(double passes) {
     const double to_end = std::min(static_cast<double>(live_ - (walk_.visits - visits_at_start_)), a_while);
     const auto rows = static_cast<std::int64_t>(std::ceil(std::max(passes * n, to_end)));
     team_.run([&](int thread) { work(thread, rows); });
+    if (rule_->asks_for_gap()) rule_->tell(estimated_gap_, dual_value());
 }
 
 template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
