@@ -543,6 +543,14 @@ TEST(OmegaRule, StaysAtOneWithoutKinksAndWhereMovesDecay) {
     EXPECT_EQ(decaying.omega(), 1);
 }
 
+TEST(OmegaRule, OnItsWayDownGoesFromBelowTwoToOneUnlessThereAreKinks) {
+    for (const double gamma : {0., 1.}) {
+        OmegaRule rule(6, {}, gamma); // at 3, where it promises 0.68 nats a sweep
+        for (int sweep = 0; rule.omega() == 3 && sweep < 10; ++sweep) rule.next(std::exp(-0.2 * sweep));
+        EXPECT_NEAR(rule.omega(), gamma == 0 ? 3 * std::sqrt(0.2 / 0.682) : 1, 0.01);
+    }
+}
+
 TEST(SpdcFast, EndsSoonerWithOmegaBelowOneWhereALossHasKinks) {
     Tiny tiny = full_rows(Task::regression);
     tiny.rows = 2000;
