@@ -12,6 +12,9 @@
 #ifdef __linux__
 #include <sys/mman.h>
 #endif
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 namespace spdc {
 
@@ -33,6 +36,13 @@ inline void touch_pages([[maybe_unused]] void *memory, [[maybe_unused]] std::siz
     const auto begin = (reinterpret_cast<std::uintptr_t>(memory) + page - 1) / page * page;
     const auto end = (reinterpret_cast<std::uintptr_t>(memory) + bytes) / page * page;
     if (begin < end) madvise(reinterpret_cast<void *>(begin), end - begin, MADV_POPULATE_WRITE);
+#endif
+}
+
+/// Gives the system back what lies free between pieces of memory in use, if it can: a wish, too.
+inline void return_free_memory() noexcept {
+#ifdef __GLIBC__
+    malloc_trim(0);
 #endif
 }
 

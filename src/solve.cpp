@@ -1,5 +1,6 @@
 // Validate, make the method, drive it: the only place where solvers are listed.
 #include "driver.h"
+#include "huge_pages.h"
 #include "parallel.h"
 #include "presolve.h"
 #include "solvers/methods.h"
@@ -301,6 +302,7 @@ AnySolver make_solver(std::string_view name) { return make_nth<0>(name); }
 
 Result solve(const Problem &problem, const AnySolver &solver, const Stopping &stopping, const SolveContext &context) {
     const Clock clock;
+    if (!context.copy) return_free_memory(); // the holes that earlier solves left are not to add to what this one needs
     const bool is_auto = std::holds_alternative<Auto>(solver);
     const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
     Team team(context);

@@ -43,13 +43,12 @@ class HybridMethod final : public Method {
     bool is_time_for_newton();
     bool may_go_on();
     void start_newton();
-    void let_fast_go(std::vector<double> x, std::vector<double> y);
+    void let_fast_go();
     void give_up_newton();
 
     const Problem &problem_;
     const SolveContext context_;
     std::unique_ptr<Method> fast_, newton_;
-    std::vector<double> fast_x_, fast_y_; // its point, while it is gone
     std::vector<OmegaChange> omega_changes_;
     std::int64_t touched_ = 0;
     struct Sweep {
@@ -114,15 +113,14 @@ bool HybridMethod::may_go_on() {
 void HybridMethod::start_newton() {
     std::vector<double> x, y;
     fast_->point(x, y);
-    if (!context_.copy) let_fast_go(x, std::move(y));
+    std::vector<double>().swap(y); // where memory is short, a number a row counts
+    if (!context_.copy) let_fast_go();
     newton_ = make_newton_cg(problem_, x, context_);
     newton_->aim(tolerance_);
     newton_gap_ = infinity;
 }
 
-void HybridMethod::let_fast_go(std::vector<double> x, std::vector<double> y) {
-    fast_x_ = std::move(x);
-    fast_y_ = std::move(y);
+void HybridMethod::let_fast_go() {
     omega_changes_ = take_omega_changes();
     touched_ += fast_->coordinates_touched();
     spent_ += fast_->passes();
@@ -130,8 +128,8 @@ void HybridMethod::let_fast_go(std::vector<double> x, std::vector<double> y) {
 }
 
 void HybridMethod::give_up_newton() {
-    std::vector<double> x = std::move(fast_x_), y = std::move(fast_y_); // empty while spdc_fast is there
-    if (newton_gap_ < history_.back().gap) newton_->point(x, y);
+    std::vector<double> x, y; // spdc_fast goes on from its own point if it is there and that is better
+    if (!fast_ || newton_gap_ < history_.back().gap) newton_->point(x, y);
     spent_ += newton_->passes();
     newton_.reset();
     gave_up_ = true;

@@ -89,7 +89,7 @@ class NewtonCgMethod final : public Method {
     // per row, padded to a multiple of 4 by rows of importance 0; half of what a run takes, and others follow where a scale is searched
     using RowNumbers = std::vector<double, ReturningAllocator<double>>;
     RowNumbers z_, w_, h_, move_, t_, y_;
-    RowNumbers secant_; // empty until there is one
+    std::vector<float, ReturningAllocator<float>> secant_; // empty until there is one
     // targets and importance of the last stretch of rows, padded so, and the importance of all others where rows weigh the same
     std::size_t last_;
     std::vector<double> last_b_, last_omega_, ones_;
@@ -192,8 +192,8 @@ void NewtonCgMethod::start_system() {
     if (!has_predictions_ || iterations_ == 0) evaluate(nullptr);
     has_predictions_ = true;
     for (std::size_t i = 0; i < secant_.size(); ++i) {
-        h_[i] = std::max(h_[i], secant_[i]);
-        secant_[i] *= 0.5;
+        h_[i] = std::max(h_[i], static_cast<double>(secant_[i]));
+        secant_[i] *= 0.5F;
     }
     skip_smallest(h_, skip_);
     active_ = products_.active_share(h_.data());
@@ -330,7 +330,8 @@ void NewtonCgMethod::remember_secants() {
         loss_.dual(rows, z_.data() + begin, y_.data() + begin);
         for (std::size_t i = begin; i < end; ++i) {
             if (move_[i] == 0) continue;
-            secant_[i] = std::max(secant_[i], (w_[i] - rows.omega[i - begin] * y_[i]) / move_[i]);
+            const double curve = (w_[i] - rows.omega[i - begin] * y_[i]) / move_[i];
+            secant_[i] = std::max(secant_[i], static_cast<float>(std::min(curve, 1e30)));
         }
         return Sums{};
     });
