@@ -1,0 +1,127 @@
+// Which solver auto picks, and what it says of it.
+#include "spdc/solvers.h"
+#include "support/oracles.h"
+#include "support/problems.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spdc::tests {
+namespace {
+
+/// Enough to see who runs.
+Stopping one_pass() {
+    Stopping stopping;
+    stopping.tolerance = 1e-14;
+    stopping.max_passes = 1;
+    return stopping;
+}
+
+// With rows of norm 1 text would need 6 (1 + sqrt(10/(lambda n))/2) passes. Kinks are harder for spdc_fast where targets are numbers.
+TEST(Auto, LeavesKinksToNewtonWhereManyPassesAreLikely) {
+    const std::vector<std::vector<double>> rows{{1, 0}, {0, 1}, {-1, 0}, {0.6, 0.8}};
+    const auto chosen = [&](const AnyLoss &loss, double passes) {
+        const double root = 2 * (passes / 6 - 1), n = static_cast<double>(rows.size());
+        return solve(make_problem(rows, {1, -1, -1, 1}, loss, L2{10 / (root * root * n)}), Auto{}).solver;
+    };
+    EXPECT_EQ(chosen(Hinge{}, 55), "spdc_fast");
+    EXPECT_EQ(chosen(Hinge{}, 65), "newton");
+    EXPECT_EQ(chosen(Absolute{}, 15), "spdc_fast");
+    EXPECT_EQ(chosen(Absolute{}, 25), "newton");
+}
+
+// Of a dense matrix of zeros, ten ones a row, newton would be the sooner one if the zeros counted.
+TEST(Auto, DoesNotCountTheZerosOfDenseData) {
+    Random random(1);
+    Rows rows(2000, std::vector<double>(200, 0.0));
+    std::vector<double> targets;
+    for (auto &row : rows) {
+        for (int k = 0; k < 10; ++k) row[static_cast<std::size_t>(random.index(200))] = 1;
+        targets.push_back(random.normal() > 0 ? 1 : -1);
+    }
+    for (const Storage storage : all_storages) {
+        const Problem problem(as_dataset({rows, targets, {}}, storage), SquaredHinge{}, L2{10 / (9 * 2000 * 0.5)});
+        EXPECT_EQ(solve(problem, Auto{}).solver, "spdc_fast");
+    }
+}
+
+/// What auto picks for normal numbers in 400 columns, of which all but one row have the target 1, where text would take `passes`.
+std::string chosen_for(std::size_t rows, const AnyLoss &loss, double passes) {
+    Random random(1);
+    TinyData data{Rows(rows, std::vector<double>(400)), std::vector<double>(rows, 1), {}};
+    data.targets.back() = -1;
+    for (auto &row : data.rows) {
+        for (double &value : row) value = random.normal();
+    }
+    const double root = 2 * (passes / 6 - 1);
+    const L2 penalty{400 / (root * root * loss.gamma() * static_cast<double>(rows))};
+    return solve(Problem(as_dataset(std::move(data), Storage::dense_double), loss, penalty), Auto{}, one_pass()).solver;
+}
+
+// Labels can be fitted from a quarter as many features as rows on, and spdc_fast finds that soon.
+TEST(Auto, ExpectsFewPassesWhereLabelsCanBeFitted) {
+    EXPECT_EQ(chosen_for(1500, SquaredHinge{}, 40), "spdc_fast");
+    EXPECT_EQ(chosen_for(2500, SquaredHinge{}, 40), "newton");
+}
+
+TEST(Auto, KnowsThatSquaresTakeNewtonOneStep) {
+    EXPECT_EQ(chosen_for(2500, Squared{}, 9), "newton");
+    EXPECT_EQ(chosen_for(2500, Logistic{}, 9), "spdc_fast");
+}
+
+// A column that outweighs the others makes rows alike.
+TEST(Auto, LeavesRowsThatAreAlikeToConjugateGradients) {
+    for (const double offset : {0.0, 60.0}) {
+        TinyData data = tiny_data({.task = Task::regression, .rows = 2100, .columns = 2200, .density = 0.01});
+        for (auto &row : data.rows) row[0] += offset;
+        const Problem problem(as_dataset(std::move(data)), Squared{}, L2{1e-6});
+        EXPECT_EQ(solve(problem, Auto{}, one_pass()).solver, offset > 0 ? "newton_cg" : "spdc_fast");
+    }
+}
+
+// Labels take a quarter as many features as rows to be fitted, numbers as many.
+TEST(Auto, LeavesTargetsThatCannotBeFittedToConjugateGradients) {
+    const auto chosen = [](Task task, int rows, const AnyLoss &loss, double l2) {
+        TinyData data = tiny_data({.task = task, .rows = rows, .columns = 600, .density = 0.01});
+        return solve(Problem(as_dataset(std::move(data)), loss, L2{l2}), Auto{}, one_pass()).solver;
+    };
+    EXPECT_EQ(chosen(Task::classification, 2500, SquaredHinge{}, 3e-5), "newton_cg");
+    EXPECT_EQ(chosen(Task::classification, 2300, SquaredHinge{}, 3e-5), "spdc_fast");
+    EXPECT_EQ(chosen(Task::classification, 2500, SquaredHinge{}, 3e-3), "spdc_fast"); // a few passes
+    EXPECT_EQ(chosen(Task::classification, 2500, Hinge{}, 3e-3), "spdc_fast");
+    EXPECT_EQ(chosen(Task::regression, 650, Squared{}, 3e-5), "newton_cg");
+    EXPECT_EQ(chosen(Task::regression, 550, Squared{}, 3e-5), "spdc_fast");
+}
+
+// The strength of the features decides, not that of an intercept that is penalised less.
+TEST(Auto, TakesOneFactorForAllFeaturesAsTheirPenalty) {
+    const TinyData data = tiny_data({.task = Task::classification, .rows = 2100, .columns = 2200, .density = 0.01});
+    ProblemOptions options;
+    options.intercept = Intercept::penalized;
+    for (const double factor : {1.0, 1e4}) {
+        options.penalty_factors.assign(2200, factor);
+        const Problem problem(as_dataset(data), Logistic{}, L2{1e-3 / factor}, options);
+        const Result result = solve(problem, Auto{});
+        EXPECT_TRUE(result.converged());
+        EXPECT_EQ(result.solver, "spdc_fast");
+    }
+    options.penalty_factors[7] = 1;
+    const Problem problem(as_dataset(data), Logistic{}, L2{1e-7}, options);
+    EXPECT_EQ(solve(problem, Auto{}, one_pass()).solver, "newton_cg");
+}
+
+TEST(Auto, NamesItsChoiceAndItsReason) {
+    const Problem problem(tiny_dataset(), Logistic{}, L2{0.05});
+    const Result chosen = solve(problem);
+    EXPECT_NE(chosen.solver, "auto");
+    EXPECT_NE(chosen.solver_reason.find("auto picked " + chosen.solver), std::string::npos) << chosen.solver_reason;
+    const Result named = solve(problem, Spdc{});
+    EXPECT_EQ(named.solver, "spdc");
+    EXPECT_EQ(named.solver_reason, "asked for by name");
+}
+
+} // namespace
+} // namespace spdc::tests
