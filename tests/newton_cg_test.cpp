@@ -314,6 +314,19 @@ TEST(NewtonCg, TakesFewStepsWhereRowsHaveFeaturesOfTheirOwn) {
 
 // --- hybrid ---
 
+// With as many features as rows SDCA's steps suit, and their gap falls late: Newton-CG is not to begin before.
+TEST(Hybrid, LeavesSquareDataToSpdcFast) {
+    const Dataset data = tiny_dataset({.task = Task::classification, .rows = 300, .columns = 300, .density = 0.9});
+    for (const double l2 : {1e-6, 1e-8}) {
+        const Problem problem(data, Logistic{}, L2{l2});
+        Stopping stopping;
+        stopping.tolerance = 1e-6;
+        const Result fast = solve(problem, SpdcFast{}, stopping), hybrid = solve(problem, Hybrid{}, stopping);
+        EXPECT_TRUE(hybrid.converged());
+        EXPECT_LT(hybrid.passes, 1.3 * fast.passes) << l2; // 2.3 and 2.8 times as many
+    }
+}
+
 TEST(Hybrid, LeavesTheLastDigitsToNewtonWhereItIsFaster) {
     const Problem problem(sparse_data(8000, 200, 15, Task::classification, 3, one), Logistic{}, L2{1e-7});
     const Result fast = solve_by(problem, "spdc_fast", 1e-8);
