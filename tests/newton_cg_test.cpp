@@ -319,9 +319,7 @@ TEST(Hybrid, LeavesSquareDataToSpdcFast) {
     const Dataset data = tiny_dataset({.task = Task::classification, .rows = 300, .columns = 300, .density = 0.9});
     for (const double l2 : {1e-6, 1e-8}) {
         const Problem problem(data, Logistic{}, L2{l2});
-        Stopping stopping;
-        stopping.tolerance = 1e-6;
-        const Result fast = solve(problem, SpdcFast{}, stopping), hybrid = solve(problem, Hybrid{}, stopping);
+        const Result fast = solve_by(problem, "spdc_fast", 1e-6), hybrid = solve_by(problem, "hybrid", 1e-6);
         EXPECT_TRUE(hybrid.converged());
         EXPECT_LT(hybrid.passes, 1.3 * fast.passes) << l2; // 2.3 and 2.8 times as many
     }
