@@ -3,6 +3,7 @@
 #include "huge_pages.h"
 #include "spdc/solvers.h"
 
+#include <chrono>
 #include <exception>
 #include <mutex>
 
@@ -14,13 +15,17 @@ namespace spdc {
 
 namespace {
 
+void pause() noexcept {
+#if defined(__x86_64__) || defined(__i386__)
+    _mm_pause();
+#endif
+}
+
 /// Spins until ready(), and yields after a while, because there may be fewer cores than threads.
 template <class Ready> void spin_until(Ready &&ready) noexcept {
     for (int spins = 0; !ready(); ++spins) {
         if (spins < 4000) {
-#if defined(__x86_64__) || defined(__i386__)
-            _mm_pause();
-#endif
+            pause();
         } else {
             std::this_thread::yield();
         }
@@ -33,9 +38,7 @@ void sleep_until(const std::atomic<Number> &number, int patience, Ready &&ready)
     Number value = number.load(std::memory_order_acquire);
     for (int spins = 0; !ready(value) && spins < patience + 20; ++spins) {
         if (spins < patience) {
-#if defined(__x86_64__) || defined(__i386__)
-            _mm_pause();
-#endif
+            pause();
         } else {
             std::this_thread::yield();
         }
@@ -88,22 +91,26 @@ void SpinBarrier::wait() noexcept {
 }
 
 void FlagBarrier::wait(int thread) noexcept {
-    arrive(thread);
-    for (int other = 0; other < static_cast<int>(flags_.size()); ++other) await(thread, other);
-}
-
-void FlagBarrier::arrive(int thread) noexcept {
     std::atomic<int> &mine = flags_[static_cast<std::size_t>(thread)].round;
     const auto round = static_cast<unsigned>(mine.load(std::memory_order_relaxed)) + 1;
     mine.store(static_cast<int>(round)); // sequentially consistent: notifying looks for sleepers after the store
     if (flags_.size() > 1) mine.notify_all();
+    for (const Flag &flag : flags_) {
+        sleep_until(flag.round, patience_,
+                    [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
+    }
 }
 
-void FlagBarrier::await(int thread, int other) const noexcept {
-    const auto round =
-        static_cast<unsigned>(flags_[static_cast<std::size_t>(thread)].round.load(std::memory_order_relaxed));
-    sleep_until(flags_[static_cast<std::size_t>(other)].round, patience_,
-                [&](int value) { return static_cast<int>(static_cast<unsigned>(value) - round) >= 0; });
+void Letter::wait_for(int date, int patience) const noexcept {
+    for (int spins = 0; date_.load(std::memory_order_acquire) != date; ++spins) {
+        if (spins < patience) {
+            pause();
+        } else if (spins < patience + 20) {
+            std::this_thread::yield();
+        } else {
+            std::this_thread::sleep_for(std::chrono::microseconds(50)); // others want the core
+        }
+    }
 }
 
 Team::~Team() {

@@ -88,9 +88,6 @@ class FlagBarrier {
   public:
     explicit FlagBarrier(int count) : flags_(static_cast<std::size_t>(count)), patience_(patience(count)) {}
     void wait(int thread) noexcept;
-    /// The same in steps: says that this thread is there, and waits for one other.
-    void arrive(int thread) noexcept;
-    void await(int thread, int other) const noexcept;
 
   private:
     struct alignas(128) Flag {
@@ -98,6 +95,27 @@ class FlagBarrier {
     };
     std::vector<Flag> flags_;
     const int patience_;
+};
+
+/// Seven numbers for other threads and the date they are of: a line of the cache, so that one transfer brings all. One thread writes; the
+/// next ones when all have read these. Nobody is woken: the writer would have to wait until no other core has the line any more.
+class alignas(64) Letter {
+  public:
+    static constexpr int size = 7;
+    void send(const double (&numbers)[size], int date) noexcept {
+        std::copy(numbers, numbers + size, numbers_);
+        date_.store(date, std::memory_order_release);
+    }
+    /// The numbers of that date, when they are there.
+    const double *await(int date, int patience) const noexcept {
+        if (date_.load(std::memory_order_acquire) != date) wait_for(date, patience);
+        return numbers_;
+    }
+
+  private:
+    void wait_for(int date, int patience) const noexcept;
+    double numbers_[size] = {};
+    std::atomic<int> date_{0};
 };
 
 /// Threads that are kept between runs: parked, not started anew, for methods that work in pieces of a few milliseconds. The first

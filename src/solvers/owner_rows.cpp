@@ -28,11 +28,36 @@ constexpr std::int64_t most_hot = 256; // features of an owner: their columns sh
 
 constexpr std::int64_t chunks = 64; // of the features, for shared work with one result
 
+__attribute__((always_inline)) inline void add_products_to(const HalfFloat *gram, float first, float second,
+                                                           float *__restrict c, float *__restrict e) noexcept {
+    for (int k = 0; k < gram_row; ++k) {
+        const float product = from_half(gram[k]);
+        c[k] += first * product;
+        e[k] += second * product;
+    }
+}
+
+#if defined(__x86_64__) && defined(__GNUC__)
+__attribute__((target("avx2"))) void add_products_avx2(const HalfFloat *gram, float first, float second, float *c,
+                                                       float *e) noexcept {
+    add_products_to(gram, first, second, c, e);
+}
+const bool has_avx2 = __builtin_cpu_supports("avx2");
+#endif
+
 } // namespace
 
 HalfFloat to_half(float value) noexcept {
     const auto bits = __builtin_bit_cast(std::uint32_t, value);
     return static_cast<HalfFloat>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16); // to nearest, ties to even
+}
+
+/// The next row waits for it. Products are never fused with sums: the bits are the same with wide vectors and without.
+void add_products(const HalfFloat *gram, float first, float second, float *c, float *e) noexcept {
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (has_avx2) return add_products_avx2(gram, first, second, c, e);
+#endif
+    add_products_to(gram, first, second, c, e);
 }
 
 OwnerRows::OwnerRows(const AnyMatrix &matrix, std::span<const double> row_values, std::span<const std::int32_t> order,
@@ -218,10 +243,18 @@ void OwnerRows::spread(std::int64_t batch, const double *factors, double *x) con
         entries_);
 }
 
-void OwnerRows::dots(int owner, std::span<const std::int32_t> places, const ZU *zu, ZU *out) const noexcept {
+void OwnerRows::dots(int owner, std::span<const std::int32_t> places, std::span<const std::int32_t> later, const ZU *zu,
+                     ZU *out) const noexcept {
     std::visit(
         [&](const auto &entries) {
             for (std::size_t k = 0; k < places.size(); ++k) {
+                if (k < later.size()) {
+                    const std::int64_t begin = piece(owner, later[k]).begin;
+                    __builtin_prefetch(entries.slots.data() + begin);
+                    if constexpr (!std::decay_t<decltype(entries)>::is_same) {
+                        __builtin_prefetch(entries.values.data() + begin);
+                    }
+                }
                 const Piece p = piece(owner, places[k]);
                 out[k] =
                     dot(entries.slots.data() + p.begin, entries.values_of(places[k], p.begin), p.end - p.begin, zu);
@@ -244,7 +277,7 @@ void OwnerRows::add(int owner, std::span<const std::int32_t> places, const ZU *m
 
 void OwnerRows::reserve(Scratch &scratch) const {
     scratch.last.resize(at(width_));
-    scratch.products.resize(batch_rows * batch_rows);
+    scratch.products.resize(batch_rows * gram_row);
     scratch.hot.resize(at(hot_));
 }
 
@@ -258,7 +291,7 @@ void OwnerRows::add_hot(Scratch &scratch) noexcept {
     for (Scratch::Column &column : scratch.hot) {
         for (std::uint64_t rest = column.rows; rest != 0; rest &= rest - 1) {
             const int r = std::countr_zero(rest);
-            float *const products = scratch.products.data() + r * batch_rows;
+            float *const products = scratch.products.data() + r * gram_row;
             for (int c = 0; c <= (r | 3); ++c) products[c] += column.values[r] * column.values[c];
         }
         column = {};
@@ -292,7 +325,7 @@ void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, Hal
                         const std::int32_t top = last[slots[q]];
                         for (std::int32_t k = top; k >= first; k = scratch.links[at(k - first)].before) {
                             const Scratch::Link &link = scratch.links[at(k - first)];
-                            products[r * batch_rows + at(link.row)] += value * link.value;
+                            products[r * gram_row + at(link.row)] += value * link.value;
                         }
                         last[slots[q]] = first + static_cast<std::int32_t>(scratch.links.size());
                         scratch.links.push_back({top, static_cast<std::int32_t>(r), value});
@@ -305,8 +338,9 @@ void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, Hal
         entries_);
     for (int r = 0; r < batch_rows; ++r) {
         for (int c = 0; c < batch_rows; ++c) {
-            out[r * batch_rows + c] = to_half(r == c ? 0 : products[std::max(r, c) * batch_rows + std::min(r, c)]);
+            out[r * gram_row + c] = to_half(r == c ? 0 : products[std::max(r, c) * gram_row + std::min(r, c)]);
         }
+        out[r * gram_row + batch_rows] = 0;
     }
 }
 

@@ -1,8 +1,8 @@
 // The rows of a matrix split over owners of features: what each thread of spdc_owners.cpp reads in place of whole rows.
 //
 // Features are numbered anew by falling count and dealt to the owners in turns, so that each has the same work to within one entry
-// a row and its hot features side by side. Rows stand in batches of 64, in the order given; the entries of a batch stand owner
-// by owner, row by row. Beside them: the Gram matrix of the 64 rows of any batch.
+// a row and its hot features side by side. Rows stand in batches of 63, in the order given; the entries of a batch stand owner
+// by owner, row by row. Beside them: the Gram matrix of the rows of any batch.
 //
 // A feature that one row alone has needs no owner: what moves it is that row, so it is a_j times a number of the row, which is all that
 // has to be kept. Of the word pairs of news20 these are two in three.
@@ -22,7 +22,8 @@
 
 namespace spdc {
 
-inline constexpr int batch_rows = 64;
+inline constexpr int batch_rows = 63; // nine letters of seven
+inline constexpr int gram_row = 64;   // numbers from one row of a Gram matrix to the next
 
 /// A number in the upper half of a float's bits: 8 bits of precision at half the memory, widened by a shift.
 using HalfFloat = std::uint16_t;
@@ -30,9 +31,6 @@ HalfFloat to_half(float value) noexcept;
 inline float from_half(HalfFloat half) noexcept {
     return __builtin_bit_cast(float, static_cast<std::uint32_t>(half) << 16);
 }
-
-/// Inner products of the rows of a batch, row r at [r * batch_rows].
-using GramBlock = HalfFloat[batch_rows * batch_rows];
 
 class OwnerRows {
   public:
@@ -55,8 +53,9 @@ class OwnerRows {
     /// x_j = a_j factors[r] for the lone features j of the r-th row of a batch.
     void spread(std::int64_t batch, const double *factors, double *x) const noexcept;
 
-    /// out[k] = <a, zu> over the owner's features, for the row at places[k].
-    void dots(int owner, std::span<const std::int32_t> places, const ZU *zu, ZU *out) const noexcept;
+    /// out[k] = <a, zu> over the owner's features, for the row at places[k]. `later`: places whose turn comes next.
+    void dots(int owner, std::span<const std::int32_t> places, std::span<const std::int32_t> later, const ZU *zu,
+              ZU *out) const noexcept;
     /// zu += moves[k] a over the owner's features, for the row at places[k].
     void add(int owner, std::span<const std::int32_t> places, const ZU *moves, ZU *zu) const noexcept;
 
@@ -71,7 +70,7 @@ class OwnerRows {
         };
         std::vector<Link> links;
         struct alignas(64) Column { // of a hot feature
-            float values[batch_rows];
+            float values[gram_row];
             std::uint64_t rows; // a bit for each that has it
         };
         std::vector<Column> hot;
@@ -79,7 +78,7 @@ class OwnerRows {
     };
     void reserve(Scratch &scratch) const;
     static void clear(Scratch &scratch) noexcept;
-    /// The Gram matrix of up to batch_rows rows; the diagonal is 0, and so are rows and columns beyond places.size().
+    /// The Gram matrix of up to batch_rows rows, gram_row numbers from one to the next; the diagonal is 0, and so are rows and columns beyond places.size().
     void gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const;
 
   private:
@@ -156,17 +155,11 @@ struct Batches {
         return rest.first(std::min<std::size_t>(batch_rows, rest.size()));
     }
     const HalfFloat *products(std::int64_t batch, int row) const {
-        return gram.data() + (batch * batch_rows + row) * batch_rows;
+        return gram.data() + (batch * batch_rows + row) * gram_row;
     }
 };
 
 /// c += first g, e += second g, for a row g of a Gram block.
-inline void add_products(const HalfFloat *gram, float first, float second, float *c, float *e) noexcept {
-    for (int k = 0; k < batch_rows; ++k) {
-        const float product = from_half(gram[k]);
-        c[k] += first * product;
-        e[k] += second * product;
-    }
-}
+void add_products(const HalfFloat *gram, float first, float second, float *c, float *e) noexcept;
 
 } // namespace spdc

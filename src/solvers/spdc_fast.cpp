@@ -560,7 +560,7 @@ int choose_owners(const Problem &problem, bool is_sdca, const SolveContext &cont
     const bool pays = context.copy && suits_many_threads(problem, context) &&
                       problem.nonzeros() >= 160 * problem.rows() && passes_on_text(problem) >= 16 &&
                       likeness(problem, problem.rows() / 2) < likeness_of_text;
-    return pays && !find_constant_column(problem, is_sdca) ? 16 : 1;
+    return pays && !find_constant_column(problem, is_sdca) ? 14 : 1;
 }
 
 std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solver, std::optional<double> omega,

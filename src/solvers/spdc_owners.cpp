@@ -1,12 +1,11 @@
 // spdc_fast on several threads: feature owners with Gram-corrected super-steps. The recursion is that of spdc_fast.cpp.
 //
-// The features are dealt to V owners, and each thread keeps {z, u} of its owners' features to itself for the whole run. A super-step
-// visits up to 64 rows, a batch:
+// The features are dealt to V owners, and each thread keeps {z, u} of its owners' features to itself for the whole run. One thread leads.
+// A super-step visits up to 63 rows, a batch:
 //
 //   1. every owner: its part of A_j <a, z> + B_j <a, u> for each row, z and u as they were before the batch     (parallel)
-//   2. exchange the parts: the only meeting of the threads
-//   3. s_j = the sum of the parts + what the rows before j have changed; dual step; delta_j                     (repeated by all)
-//   4. every owner: z += mz_j a, u += mu_j a over its features, for each row that moved                         (parallel)
+//   2. the leader:  s_j = the sum of the parts + what the rows before j have changed; dual step; the move
+//   3. every owner: z += mz_j a, u += mu_j a over its features, for each row that moved                         (parallel)
 //
 // where row j, the j-th of the batch, would see x = A_j z + B_j u: A_j = alpha rho^j, B_j = rho^j beta - tau g_j and
 // g_j = 1 + ... = (1 - rho^j)/(lambda tau). A row i that moved before it adds G_ij (A_j mz_i + B_j mu_i), G the Gram matrix
@@ -14,10 +13,12 @@
 // are visited one after another as by the serial kernel, with as many passes; only the rounding of G (8 bits) and of c
 // and e (float) differs, in proportion to the moves, which vanish at the solution.
 //
-// Lone features, those of one row, have no owner: {z, u} of all of a row's are a_j times one pair, which every thread can read.
+// Parts and moves travel in letters of seven rows, each a line of the cache: the leader begins when the first have come and the owners
+// change their features while it goes on. All that the leader alone needs, a row's dual and the Gram matrices say, stays in its caches.
 //
-// Each number has one owner or is computed alike by all threads, and sums are taken in the order of the owners: the bits depend on V
-// and not on the number of threads.
+// Lone features, those of one row, have no owner: {z, u} of all of a row's are a_j times one pair, which the leader keeps.
+//
+// Each number has one owner, and sums are taken in the order of the owners: the bits depend on V and not on the number of threads.
 #include "spdc_owners.h"
 #include "methods.h"
 #include "owner_rows.h"
@@ -34,7 +35,6 @@
 #include <numeric>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <utility>
 
 namespace spdc {
@@ -44,8 +44,32 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr int m = batch_rows;
+constexpr int letters = m / Letter::size; // to or from an owner in a super-step
+static_assert(letters * Letter::size == m);
 constexpr std::size_t permutations = 64; // of a batch, drawn once: a sweep picks one for each batch
 constexpr double most_entries = 3e7;     // visited between two looks at the clock
+
+/// The owners of each thread. To lead is as much work as an owner has, about; the leader, thread 0, has the fewer.
+class OwnerShares {
+  public:
+    OwnerShares(int owners, int threads) {
+        int fewest = owners + 1; // that the busiest has
+        for (int own = 0; own <= owners && threads > 1; ++own) {
+            const int others = (owners - own + threads - 2) / (threads - 1);
+            if (std::max(own + 1, others) < fewest) fewest = std::max(own + 1, others), leaders_ = own;
+        }
+        if (threads == 1) leaders_ = owners;
+        const int rest = owners - leaders_, team = threads == 1 ? 0 : (rest + fewest - 1) / fewest;
+        first_ = {0, leaders_};
+        for (int k = 1; k <= team; ++k) first_.push_back(leaders_ + rest * k / team);
+    }
+    int threads() const noexcept { return static_cast<int>(first_.size()) - 1; }
+    int first(int thread) const noexcept { return first_[at(thread)]; }
+
+  private:
+    int leaders_ = 0;
+    std::vector<int> first_;
+};
 
 /// Step sizes of a sweep and what they make of the j-th row of a batch.
 struct Steps : FastSteps {
@@ -66,23 +90,29 @@ struct Steps : FastSteps {
 /// What every thread knows of the run, in a copy of its own; all copies are equal.
 struct Walk {
     double alpha = 1, beta = 0;
-    double x0 = 0, u0 = 0; // the intercept, in units of its column
-    double moved = 0;
     std::int64_t visits = 0, step = 0; // of the run; of the sweep
+    int date = 0;                      // of the super-step's letters
 };
 
-/// A super-step as every thread sees it.
+/// The rows of a super-step in the order of their visits.
 struct Batch {
     std::int64_t id = 0;
-    int count = 0;                         // rows visited
-    bool is_pending = false;               // its duals are not written yet
-    std::int32_t place[m];                 // of the j-th row visited
-    std::uint8_t row[m];                   // of the batch: the j-th visited
-    std::int32_t stored[m], visited_as[m]; // places in the order of memory, and the j of each
-    double s[m], next[m], logit[m];
-    int changed = 0;
-    std::int32_t changed_place[m];
-    ZU moves[m];
+    int count = 0;
+    std::int32_t place[m];
+    std::uint8_t row[m];      // of the batch
+    std::uint8_t by_place[m]; // the visits in the order of memory
+
+    std::span<const std::int32_t> places(int first) const {
+        return {place + first, at(std::clamp(count - first, 0, Letter::size))};
+    }
+};
+
+/// What the leader keeps of a row: a line of the cache.
+struct alignas(64) RowState {
+    double y = 0, logit = first_logit;
+    double b, importance;
+    double norm2, lone_norm2; // of sqrt(omega) a, see spdc.cpp; of a's lone features
+    ZU lone{};                // their {z, u}, in units of their entries
 };
 
 template <class L> class OwnersMethod final : public Method {
@@ -96,20 +126,20 @@ template <class L> class OwnersMethod final : public Method {
     double dual_value() const override;
     double omega() const override { return rule_->omega(); }
     std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
-    int threads() const override { return team_.size(); }
+    int threads() const override { return shares_.threads(); }
     bool exhausted() const override { return full_ == 0; }
 
   private:
-    /// What an owner adds up over a sweep, apart from the others'.
-    struct alignas(128) Share {
-        double young = 0, quadratic = 0;
-        double most = -infinity, least = infinity;
+    struct alignas(128) Sum {
+        double value = 0;
     };
-    struct alignas(128) Parts {
-        double of[m];
+    /// What the leader remembers from row to row of a batch.
+    struct Changes {
+        alignas(64) float c[gram_row] = {}, e[gram_row] = {};
     };
 
     void gather_rows();
+    std::vector<double> norms() const;
     void start_duals();
     void set_steps();
     void activate_all();
@@ -120,23 +150,33 @@ template <class L> class OwnersMethod final : public Method {
     void fill_gram(Batches &batches, int thread);
 
     void work(int thread, std::int64_t rows);
-    void close_sweep(int thread, Walk &walk, Batch &last);
-    void super_step(int thread, Walk &walk, Batch &now, Batch &before, Batch &next) noexcept;
-    void choose_rows(std::int64_t step, Batch &batch) const noexcept;
-    void add_up(int thread, const Walk &walk, const Parts *parts, Batch &batch) const noexcept;
+    void close_sweep(int thread, Walk &walk);
+    void super_step(int thread, Walk &walk, const Batch &now, Batch &next) noexcept;
+    void choose_rows(int thread, std::int64_t step, Batch &batch) const noexcept;
+    void send_parts(int thread, const Walk &walk, const Batch &batch) noexcept;
+    void send_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end) noexcept;
+    void lead(const Walk &walk, const Batch &batch) noexcept;
+    double visit(const Walk &walk, const Batch &batch, int j, double sum, Changes &changes) noexcept;
+    void follow(int thread, const Walk &walk, const Batch &batch) noexcept;
+    void rebase(int thread, Walk &walk) noexcept;
     double distance(int owner, const Walk &walk) noexcept;
-    void recursion(Walk &walk, Batch &batch) noexcept;
-    void look_at(int owner, const Walk &walk, const Batch &batch) noexcept;
-    void commit(int thread, Batch &batch) noexcept;
-    void rebase(int thread, Walk &walk, Batch &last) noexcept;
-    int first_owner(int thread) const { return V_ * thread / team_.size(); }
+    /// {mz, mu} of row j of a batch, whose dual moved so far.
+    ZU pair_of(const Walk &walk, int j, double move) const noexcept {
+        const double mu = move / static_cast<double>(n_);
+        return ZU{(move * steps_.ahead[j] - walk.beta * mu) / walk.alpha, mu};
+    }
     template <class Visit> void each_owner(int thread, Visit &&visit) {
-        for (int b = first_owner(thread); b < first_owner(thread + 1); ++b) visit(b);
+        for (int b = shares_.first(thread); b < shares_.first(thread + 1); ++b) visit(b);
+    }
+    /// Letter by letter, so that the leader can begin soon; where a thread has many owners, each has the batch in one go, so that its
+    /// features stay in near caches.
+    int rows_at_a_time(int thread) const {
+        return shares_.first(thread + 1) - shares_.first(thread) <= 2 ? Letter::size : m;
     }
     /// What an owner does for all: its share of the rows.
-    std::span<ZU> lone(int owner) {
+    std::span<RowState> rows_of(int owner) {
         const std::int64_t begin = n_ * owner / V_;
-        return std::span(lone_).subspan(at(begin), at(n_ * (owner + 1) / V_ - begin));
+        return std::span(state_).subspan(at(begin), at(n_ * (owner + 1) / V_ - begin));
     }
     std::span<ZU> zu(int owner) { return std::span(zu_).subspan(at(owner * rows_->width()), at(rows_->width())); }
 
@@ -147,17 +187,17 @@ template <class L> class OwnersMethod final : public Method {
     std::int64_t n_;
     double lambda_, gamma_ = 0, R_ = 1;
     double column_ = 0, lambda0_ = 0; // of the intercept, in units of its column
+    double x0_ = 0, u0_ = 0;          // likewise; the leader's
     Random random_;
     const LentTeam crew_;
     Team &team_;
-    const bool joins_; // threads have pairs of owners, whose parts they add up before the exchange
+    const OwnerShares shares_;
     FlagBarrier barrier_;
+    const int patience_;
     std::vector<std::int32_t> order_; // place -> row of the problem
     std::optional<OwnerRows> rows_;
-    std::vector<double> b_, importance_, norm2_, lone_norm2_, y_;
-    std::vector<double> logits_;                          // where the loss keeps them
-    std::vector<ZU, UnfilledHugePageAllocator<ZU>> zu_;   // owner by owner
-    std::vector<ZU, UnfilledHugePageAllocator<ZU>> lone_; // of the rows by place
+    std::vector<RowState, UnfilledHugePageAllocator<RowState>> state_; // of the rows by place
+    std::vector<ZU, UnfilledHugePageAllocator<ZU>> zu_;                // owner by owner
     Steps steps_;
     Walk walk_;
     std::optional<OmegaRule> rule_;
@@ -170,40 +210,34 @@ template <class L> class OwnersMethod final : public Method {
     std::vector<std::array<std::uint8_t, m>> permutations_;
     std::vector<std::int64_t> batch_order_;
     std::vector<std::uint8_t> picks_;
-    std::vector<Parts> parts_; // two super-steps' worth
-    std::vector<Share> shares_;
+    std::vector<Letter> parts_, moves_; // from each owner to the leader; from the leader to all
+    std::vector<Sum> distances_;        // of the owners
     std::vector<OwnerRows::Scratch> scratch_;
     std::atomic<std::int64_t> next_gram_ = 0;
     bool regroups_ = false, measures_gap_ = false;
     std::int64_t visits_at_start_ = 0, visits_at_gap_ = 0; // of the sweep, of the last estimate
-    double estimated_gap_ = infinity, last_gap_ = 0;
+    int sample_ = 8; // one row in so many is looked at for the gap, a power of two
+    double moved_ = 0, young_ = 0, estimated_gap_ = infinity, last_gap_ = 0;
 };
-
-/// Threads among which V owners can be shared evenly.
-int team_size(int owners, int threads) {
-    const int each = (owners + threads - 1) / threads;
-    return (owners + each - 1) / each;
-}
 
 template <class L>
 OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const OwnersOptions &options,
                               const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
       n_(problem.rows()), lambda_(problem.regularizer(0).strong_convexity()), random_(context.seed),
-      crew_(context.team, Crew(context, team_size(options.owners, context.threads))), team_(crew_),
-      joins_(V_ % (2 * team_.size()) == 0), barrier_(team_.size()),
-      logits_(keeps_logit<L> ? at(problem.rows()) : 0, first_logit), parts_(at(2 * V_)), shares_(at(V_)),
+      crew_(context.team, Crew(context)), team_(crew_), shares_(V_, team_.size()), barrier_(shares_.threads()),
+      patience_(patience(shares_.threads())), parts_(at(V_ * letters)), moves_(at(letters)), distances_(at(V_)),
       scratch_(at(team_.size())) {
     gather_rows();
-    R_ = median_norm(norm2_);
+    R_ = median_norm(norms());
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
     const double balance = std::sqrt(lambda_ * static_cast<double>(n_) * gamma_), largest = R_ / balance;
     if (problem.has_intercept()) {
         const bool is_free = problem.intercept() == Intercept::free;
         column_ = options.is_sdca && !is_free ? 1 : intercept_column(R_, balance); // SDCA knows no units
         lambda0_ = problem.regularizer(problem.features()).strong_convexity() * column_ * column_;
-        if (is_free) walk_.x0 = best_constant(problem, context) / column_;
-        for (std::size_t p = 0; p < norm2_.size(); ++p) norm2_[p] += importance_[p] * column_ * column_;
+        if (is_free) x0_ = best_constant(problem, context) / column_;
+        for (RowState &row : state_) row.norm2 += row.importance * column_ * column_;
     }
     const bool is_sdca = options.is_sdca || (!options.omega && largest <= 1.5);
     rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : options.omega, loss_.gamma());
@@ -216,6 +250,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
         }
     }
     dropped_.resize(at(n_));
+    sample_ = static_cast<int>(std::clamp<std::size_t>(std::bit_floor(at(n_) / 1024), 8, 64));
     activate_all();
     set_steps();
     start_sweep();
@@ -229,44 +264,48 @@ template <class L> void OwnersMethod<L>::gather_rows() {
     }
     rows_.emplace(problem_.matrix(), problem_.row_values(team_.size()), order_, V_, team_);
     make_numbers(team_, zu_, at(V_ * rows_->width()));
-    make_numbers(team_, lone_, at(n_));
+    make_numbers(team_, state_, at(n_));
     all_.places.resize(at(n_));
     std::iota(all_.places.begin(), all_.places.end(), 0);
     all_.live.resize(at((n_ + m - 1) / m));
-    make_numbers(team_, all_.gram, all_.live.size() * m * m);
+    make_numbers(team_, all_.gram, all_.live.size() * m * gram_row);
     for (auto &scratch : scratch_) rows_->reserve(scratch);
+    const std::vector<double> norms2 = rows_->take_squared_norms(), lone_norms2 = rows_->take_lone_norms();
     team_.run([&](int thread) {
         rows_->clear(scratch_[at(thread)]);
-        each_owner(thread, [&](int owner) {
-            std::fill(zu(owner).begin(), zu(owner).end(), ZU{});
-            std::fill(lone(owner).begin(), lone(owner).end(), ZU{});
-        });
+        if (thread < shares_.threads()) {
+            each_owner(thread, [&](int owner) { std::fill(zu(owner).begin(), zu(owner).end(), ZU{}); });
+        }
         fill_gram(all_, thread);
     });
     next_gram_ = 0;
-    b_.resize(at(n_));
-    importance_.resize(at(n_));
-    norm2_ = rows_->take_squared_norms();
-    lone_norm2_ = rows_->take_lone_norms();
-    y_.assign(at(n_), 0.0);
     for (std::size_t p = 0; p < order_.size(); ++p) {
-        b_[p] = problem_.targets()[at(order_[p])];
-        importance_[p] = problem_.importance(order_[p]);
-        norm2_[p] *= importance_[p]; // of sqrt(omega) a, see spdc.cpp; lone_norm2_ is of a
+        const double importance = problem_.importance(order_[p]);
+        state_[p] = {.b = problem_.targets()[at(order_[p])],
+                     .importance = importance,
+                     .norm2 = importance * norms2[p],
+                     .lone_norm2 = lone_norms2[p]};
     }
+}
+
+/// |sqrt(omega) a|^2 of the rows.
+template <class L> std::vector<double> OwnersMethod<L>::norms() const {
+    std::vector<double> norms2;
+    for (const RowState &row : state_) norms2.push_back(row.norm2);
+    return norms2;
 }
 
 /// The batches that no other thread has taken yet.
 template <class L> void OwnersMethod<L>::fill_gram(Batches &batches, int thread) {
     for (std::int64_t k; (k = next_gram_.fetch_add(1, std::memory_order_relaxed)) < batches.count();) {
-        rows_->gram(batches.rows(k), scratch_[at(thread)], batches.gram.data() + k * m * m);
+        rows_->gram(batches.rows(k), scratch_[at(thread)], batches.gram.data() + k * m * gram_row);
     }
 }
 
 /// All start at 0, where u and the x that it implies are 0, too. Rows without entries never move.
 template <class L> void OwnersMethod<L>::start_duals() {
-    for (std::size_t p = 0; p < y_.size(); ++p) {
-        if (norm2_[p] == 0) y_[p] = loss_.derivative(0, b_[p]);
+    for (RowState &row : state_) {
+        if (row.norm2 == 0) row.y = loss_.derivative(0, row.b);
     }
 }
 
@@ -283,7 +322,7 @@ template <class L> void OwnersMethod<L>::activate_all() {
     for (std::int64_t batch = 0; batch < all_.count(); ++batch) {
         std::uint64_t live = 0;
         for (std::size_t r = 0; r < all_.rows(batch).size(); ++r) {
-            live |= static_cast<std::uint64_t>(norm2_[at(batch * m) + r] != 0) << r;
+            live |= static_cast<std::uint64_t>(state_[at(batch * m) + r].norm2 != 0) << r;
         }
         all_.live[at(batch)] = live;
         live_ += std::popcount(live);
@@ -301,26 +340,20 @@ template <class L> void OwnersMethod<L>::start_sweep() {
     picks_.resize(batch_order_.size());
     for (std::uint8_t &pick : picks_) pick = static_cast<std::uint8_t>(random_.below(permutations));
     visits_at_start_ = walk_.visits;
-    for (Share &share : shares_) share = Share{};
-    walk_.moved = 0, walk_.step = 0;
+    shrinking_.start_sweep();
+    moved_ = 0, young_ = 0, walk_.step = 0;
 }
 
 template <class L> void OwnersMethod<L>::end_sweep() {
-    double young = 0, quadratic = 0;
-    shrinking_.start_sweep();
-    for (const Share &share : shares_) {
-        young += share.young;
-        quadratic += share.quadratic;
-        shrinking_.most = std::max(shrinking_.most, share.most);
-        shrinking_.least = std::min(shrinking_.least, share.least);
-    }
     if (measures_gap_) {
-        const double gap = young / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
+        double quadratic = 0;
+        for (const Sum &distance : distances_) quadratic += distance.value;
+        const double gap = young_ / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
         estimated_gap_ = gap * fallen_since(gap / last_gap_, shrinks_);
         last_gap_ = gap;
         visits_at_gap_ = walk_.visits;
     }
-    bool change = rule_->next(walk_.moved);
+    bool change = rule_->next(moved_);
     if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
         shrink();
@@ -360,9 +393,9 @@ template <class L> void OwnersMethod<L>::regroup() {
         }
     }
     fewer_.places = std::move(places);
-    fewer_.live.assign(at((live_ + m - 1) / m), ~std::uint64_t{0});
+    fewer_.live.assign(at((live_ + m - 1) / m), (std::uint64_t{1} << m) - 1);
     if (live_ % m != 0) fewer_.live.back() = (std::uint64_t{1} << (live_ % m)) - 1;
-    fewer_.gram.resize(fewer_.live.size() * m * m);
+    fewer_.gram.resize(fewer_.live.size() * m * gram_row);
     batches_ = &fewer_;
     regroups_ = true;
     next_gram_ = 0;
@@ -374,26 +407,26 @@ template <class L> void OwnersMethod<L>::advance(double passes) {
     const double a_while = most_entries * n / std::max(1.0, static_cast<double>(problem_.nonzeros()));
     const double to_end = std::min(static_cast<double>(live_ - (walk_.visits - visits_at_start_)), a_while);
     const auto rows = static_cast<std::int64_t>(std::ceil(std::max(passes * n, to_end)));
-    team_.run([&](int thread) { work(thread, rows); });
+    team_.run([&](int thread) {
+        if (thread < shares_.threads()) work(thread, rows);
+    });
     if (rule_->asks_for_gap()) rule_->tell(estimated_gap_, dual_value());
 }
 
 template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
     Walk walk = walk_;
-    Batch batches[3];
-    Batch *now = &batches[0], *before = &batches[1], *next = &batches[2];
-    choose_rows(walk.step, *now);
+    Batch batches[2];
+    Batch *now = &batches[0], *next = &batches[1];
+    choose_rows(thread, walk.step, *now);
     while (rows > 0) {
-        super_step(thread, walk, *now, *before, *next);
+        super_step(thread, walk, *now, *next);
         rows -= now->count;
-        std::tie(before, now, next) = std::tuple(now, next, before);
+        std::swap(now, next);
         if (walk.step == static_cast<std::int64_t>(batch_order_.size())) {
-            close_sweep(thread, walk, *before);
-            if (!batch_order_.empty()) choose_rows(walk.step, *now);
+            close_sweep(thread, walk);
+            if (!batch_order_.empty()) choose_rows(thread, walk.step, *now);
         }
     }
-    barrier_.wait(thread);
-    commit(thread, *before);
     if (thread == 0) walk_ = walk;
 }
 
@@ -405,18 +438,15 @@ template <class L> double OwnersMethod<L>::distance(int owner, const Walk &walk)
     };
     double sum = 0;
     for (const ZU &pair : zu(owner)) sum += square(pair);
-    const double *norm2 = lone_norm2_.data() + n_ * owner / V_;
-    for (const ZU &pair : lone(owner)) sum += *norm2++ * square(pair);
+    for (const RowState &row : rows_of(owner)) sum += row.lone_norm2 * square(row.lone);
     return sum;
 }
 
-/// Every thread adds up over its owners, one draws the conclusions for all.
-template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk, Batch &last) {
+/// Every thread adds up over its owners, the leader draws the conclusions for all.
+template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk) {
     const bool measures_gap = walk.visits - visits_at_gap_ >= n_ / 2;
     barrier_.wait(thread);
-    commit(thread, last);
-    barrier_.wait(thread);
-    if (measures_gap) each_owner(thread, [&](int owner) { shares_[at(owner)].quadratic = distance(owner, walk); });
+    if (measures_gap) each_owner(thread, [&](int owner) { distances_[at(owner)].value = distance(owner, walk); });
     barrier_.wait(thread);
     if (thread == 0) {
         walk_ = walk;
@@ -433,152 +463,146 @@ template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk, Bat
     walk = walk_;
 }
 
-/// After the meeting nobody reads the batch before any more, so what it changed can be written: all have the same. What does not need the
-/// others is done while they come.
-template <class L>
-void OwnersMethod<L>::super_step(int thread, Walk &walk, Batch &now, Batch &before, Batch &next) noexcept {
-    Parts *const parts = parts_.data() + walk.step % 2 * V_;
-    each_owner(thread, [&](int owner) {
-        ZU sums[m];
-        const std::span<const std::int32_t> places(now.stored, at(now.count));
-        rows_->dots(owner, places, zu(owner).data(), sums);
-        double *const part = parts[joins_ ? owner / 2 : owner].of;
-        for (int k = 0; k < now.count; ++k) {
-            const int j = now.visited_as[k];
-            const double A = walk.alpha * steps_.power[j], B = steps_.power[j] * walk.beta - steps_.tau * steps_.g[j];
-            part[j] = (joins_ && owner % 2 == 1 ? part[j] : 0.0) + (A * sums[k][0] + B * sums[k][1]);
-        }
-    });
-    barrier_.arrive(thread);
-    if (walk.step + 1 < static_cast<std::int64_t>(batch_order_.size())) choose_rows(walk.step + 1, next);
-    add_up(thread, walk, parts, now);
-    commit(thread, before);
-    recursion(walk, now);
-    each_owner(thread, [&](int owner) {
-        rows_->add(owner, {now.changed_place, at(now.changed)}, now.moves, zu(owner).data());
-        look_at(owner, walk, now);
-    });
+/// What does not need the others is done while their letters are on the way.
+template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, const Batch &now, Batch &next) noexcept {
+    ++walk.date;
+    send_parts(thread, walk, now);
+    if (walk.step + 1 < static_cast<std::int64_t>(batch_order_.size())) choose_rows(thread, walk.step + 1, next);
+    if (thread == 0) lead(walk, now);
+    follow(thread, walk, now);
     walk.alpha *= steps_.power[now.count];
     walk.beta = steps_.power[now.count] * walk.beta - steps_.tau * steps_.g[now.count];
-    if (walk.alpha < 1e-9) rebase(thread, walk, now);
+    if (walk.alpha < 1e-9) rebase(thread, walk);
     walk.visits += now.count;
     ++walk.step;
 }
 
 /// The live rows of a step's batch, in the order of one of the permutations.
-template <class L> void OwnersMethod<L>::choose_rows(std::int64_t step, Batch &batch) const noexcept {
+template <class L> void OwnersMethod<L>::choose_rows(int thread, std::int64_t step, Batch &batch) const noexcept {
     batch.id = batch_order_[at(step)];
     const std::uint64_t live = batches_->live[at(batch.id)];
     const std::int32_t *const places = batches_->rows(batch.id).data();
-    std::uint8_t visited_as[m];
+    std::uint8_t visited_as[gram_row];
     int j = 0;
     for (const std::uint8_t r : permutations_[picks_[at(step)]]) {
         if ((live >> r & 1) == 0) continue;
         batch.row[j] = r;
         batch.place[j] = places[r];
-        __builtin_prefetch(batches_->products(batch.id, r)); // for the recursion, while the products are computed
-        __builtin_prefetch(batches_->products(batch.id, r) + m / 2);
         visited_as[r] = static_cast<std::uint8_t>(j++);
-    }
-    int k = 0;
-    for (std::uint64_t rest = live; rest != 0; rest &= rest - 1, ++k) {
-        const int r = std::countr_zero(rest);
-        batch.stored[k] = places[r];
-        batch.visited_as[k] = visited_as[r];
+        if (thread != 0) continue;
+        __builtin_prefetch(&state_[at(places[r])], 1);
+        __builtin_prefetch(batches_->products(batch.id, r));
+        __builtin_prefetch(batches_->products(batch.id, r) + gram_row / 2);
     }
     batch.count = j;
-    batch.is_pending = true;
+    std::uint8_t *by_place = batch.by_place;
+    for (std::uint64_t rest = live; rest != 0; rest &= rest - 1) *by_place++ = visited_as[std::countr_zero(rest)];
 }
 
-/// s_j without what the batch itself changes: of the lone features, then of the owners', two by two, as soon as their threads are there.
+/// A letter as soon as its seven rows are done.
+template <class L> void OwnersMethod<L>::send_parts(int thread, const Walk &walk, const Batch &batch) noexcept {
+    const int stretch = rows_at_a_time(thread);
+    for (int begin = 0; begin < batch.count; begin += stretch) {
+        each_owner(thread,
+                   [&](int owner) { send_parts(owner, walk, batch, begin, std::min(begin + stretch, batch.count)); });
+    }
+}
+
 template <class L>
-void OwnersMethod<L>::add_up(int thread, const Walk &walk, const Parts *parts, Batch &batch) const noexcept {
-    for (int j = 0; j < batch.count; ++j) {
-        const std::size_t i = at(batch.place[j]);
-        const double x = walk.alpha * lone_[i][0] + walk.beta * lone_[i][1];
-        batch.s[j] = lone_norm2_[i] * (steps_.power[j] * x - steps_.tau * steps_.g[j] * lone_[i][1]);
+void OwnersMethod<L>::send_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end) noexcept {
+    const bool is_all = end - begin > Letter::size; // then in the order of memory
+    std::int32_t places[m];
+    for (int j = begin; j < end; ++j) places[j - begin] = batch.place[is_all ? batch.by_place[j] : j];
+    ZU sums[m];
+    rows_->dots(owner, {places, at(end - begin)}, batch.places(end), zu(owner).data(), sums);
+    double parts[letters][Letter::size] = {};
+    for (int k = begin; k < end; ++k) {
+        const int j = is_all ? batch.by_place[k] : k;
+        const ZU sum = sums[k - begin];
+        const double A = walk.alpha * steps_.power[j], B = steps_.power[j] * walk.beta - steps_.tau * steps_.g[j];
+        parts[j / Letter::size][j % Letter::size] = A * sum[0] + B * sum[1];
     }
-    for (int owner = 0, there = 0; owner < V_; owner += 2) {
-        while (there < team_.size() && first_owner(there) <= owner + 1) barrier_.await(thread, there++);
-        const double *const one = parts[joins_ ? owner / 2 : owner].of, *const other =
-                                                                            parts[std::min(owner + 1, V_ - 1)].of;
-        const bool is_sum = joins_ || owner + 1 == V_;
-        for (int j = 0; j < batch.count; ++j) batch.s[j] += is_sum ? one[j] : one[j] + other[j];
-    }
-}
-
-template <class L> void OwnersMethod<L>::recursion(Walk &walk, Batch &batch) noexcept {
-    alignas(64) float c[m] = {}, e[m] = {};
-    const double inverse_n = 1 / static_cast<double>(n_), inverse_alpha = 1 / walk.alpha;
-    const double rho0 = 1 / (1 + lambda0_ * steps_.tau), inverse_scale = 1 / steps_.sigma_scale;
-    batch.changed = 0;
-    for (int j = 0; j < batch.count; ++j) {
-        const std::size_t i = at(batch.place[j]);
-        const int r = batch.row[j];
-        const double s = batch.s[j] + steps_.power[j] * static_cast<double>(c[r]) +
-                         steps_.g[j] * static_cast<double>(e[r]) + column_ * walk.x0;
-        const double y = y_[i], norm2 = norm2_[i];
-        if constexpr (keeps_logit<L>) batch.logit[j] = logits_[i];
-        const double next = dual_step(loss_, s, y, norm2 * inverse_scale, b_[i], batch.logit[j]);
-        const double delta = next - y, move = importance_[i] * delta, mu = move * inverse_n;
-        batch.s[j] = s;
-        batch.next[j] = next;
-        if (column_ != 0) {
-            walk.u0 += mu * column_;
-            walk.x0 = (walk.x0 - steps_.tau * (walk.u0 + (steps_.extrapolate - inverse_n) * move * column_)) * rho0;
-        }
-        if (delta == 0) continue;
-        walk.moved += delta * delta * norm2;
-        const double first = move * steps_.ahead[j];
-        batch.changed_place[batch.changed] = batch.place[j];
-        batch.moves[batch.changed++] = ZU{(first - walk.beta * mu) * inverse_alpha, mu};
-        add_products(batches_->products(batch.id, r), static_cast<float>(first), static_cast<float>(-steps_.tau * mu),
-                     c, e);
+    for (int letter = begin / Letter::size; letter * Letter::size < end; ++letter) {
+        parts_[at(owner * letters + letter)].send(parts[letter], walk.date);
     }
 }
 
-/// The owner's share of the rows of a batch: every V-th. One row in eight gives the estimate of the gap.
-template <class L> void OwnersMethod<L>::look_at(int owner, const Walk &walk, const Batch &batch) noexcept {
-    Share &share = shares_[at(owner)];
-    for (int j = owner; j < batch.count; j += V_) {
-        const std::size_t i = at(batch.place[j]);
-        const double s = batch.s[j], y = y_[i], b = b_[i];
-        if ((j + j / 8 + walk.step) % 8 == 0) {
-            share.young += 8 * importance_[i] * (loss_.value(s, b) + loss_.conjugate(y, b) - y * s);
+template <class L> void OwnersMethod<L>::lead(const Walk &walk, const Batch &batch) noexcept {
+    Changes changes;
+    for (int first = 0; first < batch.count; first += Letter::size) {
+        double s[Letter::size] = {}, moves[Letter::size] = {};
+        for (int owner = 0; owner < V_; ++owner) {
+            const double *const parts = parts_[at(owner * letters + first / Letter::size)].await(walk.date, patience_);
+            for (int k = 0; k < Letter::size; ++k) s[k] += parts[k];
         }
-        if constexpr (HasBoundedDual<L>) {
-            if (shrinks_) dropped_[i] = shrinking_.watch(loss_, s, y, b, batch.next[j] != y, share.most, share.least);
-        }
+        const int count = std::min(Letter::size, batch.count - first);
+        for (int k = 0; k < count; ++k) moves[k] = visit(walk, batch, first + k, s[k], changes);
+        moves_[at(first / Letter::size)].send(moves, walk.date);
     }
 }
 
-/// Each thread writes rows that stand side by side: the memory of a batch is in the caches of all, which takes time to end.
-template <class L> void OwnersMethod<L>::commit(int thread, Batch &batch) noexcept {
-    if (!batch.is_pending) return;
-    const auto is_mine = [&](std::int32_t place) { return place % m * team_.size() / m == thread; };
-    for (int j = 0; j < batch.count; ++j) {
-        if (!is_mine(batch.place[j])) continue;
-        y_[at(batch.place[j])] = batch.next[j];
-        if constexpr (keeps_logit<L>) logits_[at(batch.place[j])] = batch.logit[j];
+/// The dual step of the batch's j-th row, and omega_i times the move. `sum`: of its owners' parts.
+template <class L>
+double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, double sum, Changes &changes) noexcept {
+    const int r = batch.row[j];
+    RowState &row = state_[at(batch.place[j])];
+    const double lone = walk.alpha * row.lone[0] + walk.beta * row.lone[1];
+    sum += row.lone_norm2 * (steps_.power[j] * lone - steps_.tau * steps_.g[j] * row.lone[1]) + column_ * x0_;
+    const double s =
+        sum + steps_.power[j] * static_cast<double>(changes.c[r]) + steps_.g[j] * static_cast<double>(changes.e[r]);
+    const double y = row.y, norm2 = row.norm2;
+    const double next = dual_step(loss_, s, y, norm2 / steps_.sigma_scale, row.b, row.logit);
+    const double delta = next - y, move = row.importance * delta;
+    if (delta != 0) {
+        add_products(batches_->products(batch.id, r), static_cast<float>(move * steps_.ahead[j]),
+                     static_cast<float>(-steps_.tau * move / static_cast<double>(n_)), changes.c, changes.e);
+        row.lone += pair_of(walk, j, move);
+        moved_ += delta * delta * norm2;
     }
-    for (int k = 0; k < batch.changed; ++k) {
-        if (is_mine(batch.changed_place[k])) lone_[at(batch.changed_place[k])] += batch.moves[k];
+    if (column_ != 0) {
+        const double inverse_n = 1 / static_cast<double>(n_);
+        u0_ += move * inverse_n * column_;
+        x0_ = (x0_ - steps_.tau * (u0_ + (steps_.extrapolate - inverse_n) * move * column_)) /
+              (1 + lambda0_ * steps_.tau);
     }
-    batch.is_pending = false;
+    if ((j + walk.step) % sample_ == 0) {
+        young_ += sample_ * row.importance * (loss_.value(s, row.b) + loss_.conjugate(y, row.b) - y * s);
+    }
+    if constexpr (HasBoundedDual<L>) {
+        if (shrinks_) {
+            dropped_[at(batch.place[j])] =
+                shrinking_.watch(loss_, s, y, row.b, delta != 0, shrinking_.most, shrinking_.least);
+        }
+    }
+    row.y = next;
+    return move;
 }
 
-/// Rarely. The others may still read pairs of the last batch, whose moves are in the old units.
-template <class L> void OwnersMethod<L>::rebase(int thread, Walk &walk, Batch &last) noexcept {
-    barrier_.wait(thread);
-    commit(thread, last);
-    barrier_.wait(thread);
-    each_owner(thread, [&](int owner) {
-        for (const std::span<ZU> pairs : {zu(owner), lone(owner)}) {
-            for (ZU &pair : pairs) pair[0] = walk.alpha * pair[0] + walk.beta * pair[1];
+/// The moves of seven rows as soon as their letter is there.
+template <class L> void OwnersMethod<L>::follow(int thread, const Walk &walk, const Batch &batch) noexcept {
+    const int stretch = rows_at_a_time(thread);
+    for (int begin = 0; begin < batch.count; begin += stretch) {
+        std::int32_t places[m];
+        ZU pairs[m];
+        std::size_t moved = 0;
+        for (int j = begin; j < std::min(begin + stretch, batch.count); ++j) {
+            const double move = moves_[at(j / Letter::size)].await(walk.date, patience_)[j % Letter::size];
+            if (move == 0) continue;
+            places[moved] = batch.place[j];
+            pairs[moved++] = pair_of(walk, j, move);
         }
-    });
+        each_owner(thread, [&](int owner) { rows_->add(owner, {places, moved}, pairs, zu(owner).data()); });
+    }
+}
+
+/// Rarely: z becomes x.
+template <class L> void OwnersMethod<L>::rebase(int thread, Walk &walk) noexcept {
+    const auto rebase_pair = [&](ZU &pair) { pair[0] = walk.alpha * pair[0] + walk.beta * pair[1]; };
+    each_owner(thread, [&](int owner) { std::ranges::for_each(zu(owner), rebase_pair); });
+    if (thread == 0) {
+        for (RowState &row : state_) rebase_pair(row.lone);
+    }
     walk.alpha = 1, walk.beta = 0;
-    barrier_.wait(thread); // the next step reads lone pairs before it meets the others
 }
 
 /// -(1/n) sum_i omega_i phi*(y_i) - g*(-u); a free intercept's u is taken to be 0.
@@ -588,22 +612,24 @@ template <class L> double OwnersMethod<L>::dual_value() const {
         void add(const Terms &other) { sum += other.sum; }
     };
     const double n = static_cast<double>(n_), slots = static_cast<double>(zu_.size());
-    const Terms rows = sum_chunks<Terms>(team_, y_.size(), 4 * n, [&](std::size_t begin, std::size_t end, Terms &own) {
-        for (std::size_t p = begin; p < end; ++p) {
-            const double u2 = lone_norm2_[p] * lone_[p][1] * lone_[p][1]; // of its lone features
-            own.sum += importance_[p] * loss_.conjugate(y_[p], b_[p]) / n + 0.5 * u2 / lambda_;
-        }
-    });
+    const Terms rows =
+        sum_chunks<Terms>(team_, state_.size(), 4 * n, [&](std::size_t begin, std::size_t end, Terms &own) {
+            for (std::size_t p = begin; p < end; ++p) {
+                const RowState &row = state_[p];
+                const double u2 = row.lone_norm2 * row.lone[1] * row.lone[1]; // of its lone features
+                own.sum += row.importance * loss_.conjugate(row.y, row.b) / n + 0.5 * u2 / lambda_;
+            }
+        });
     const Terms features =
         sum_chunks<Terms>(team_, zu_.size(), slots, [&](std::size_t begin, std::size_t end, Terms &own) {
             for (std::size_t k = begin; k < end; ++k) own.sum += 0.5 * zu_[k][1] * zu_[k][1] / lambda_;
         });
-    return -rows.sum - features.sum - (lambda0_ > 0 ? 0.5 * walk_.u0 * walk_.u0 / lambda0_ : 0.0);
+    return -rows.sum - features.sum - (lambda0_ > 0 ? 0.5 * u0_ * u0_ / lambda0_ : 0.0);
 }
 
 template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vector<double> &y) {
     x.resize(at(problem_.dimension()));
-    y.resize(y_.size());
+    y.resize(state_.size());
     constexpr std::int64_t chunks = 64;
     const std::int64_t d = problem_.features();
     team_.for_each(chunks, [&](std::int64_t chunk) {
@@ -611,16 +637,17 @@ template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vect
             const ZU pair = rows_->has_owner(j) ? zu(rows_->owner_of(j))[at(rows_->slot_of(j))] : ZU{};
             x[at(j)] = walk_.alpha * pair[0] + walk_.beta * pair[1];
         }
-        for (std::int64_t p = n_ * chunk / chunks; p < n_ * (chunk + 1) / chunks; ++p) y[at(order_[at(p)])] = y_[at(p)];
+        for (std::int64_t p = n_ * chunk / chunks; p < n_ * (chunk + 1) / chunks; ++p)
+            y[at(order_[at(p)])] = state_[at(p)].y;
     });
     team_.for_each(all_.count(), [&](std::int64_t batch) {
         double factors[m];
         for (std::int64_t p = batch * m; p < std::min((batch + 1) * m, n_); ++p) {
-            factors[p - batch * m] = walk_.alpha * lone_[at(p)][0] + walk_.beta * lone_[at(p)][1];
+            factors[p - batch * m] = walk_.alpha * state_[at(p)].lone[0] + walk_.beta * state_[at(p)].lone[1];
         }
         rows_->spread(batch, factors, x.data());
     });
-    if (column_ != 0) x.back() = walk_.x0 * column_;
+    if (column_ != 0) x.back() = x0_ * column_;
 }
 
 } // namespace
