@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 namespace spdc {
@@ -22,32 +23,27 @@ struct Same {
     double operator[](std::int64_t) const noexcept { return value; }
 };
 
-/// The row's entries times x, in a few sums that do not wait for one another.
-template <class Index, class Values>
-double dot(const Index *columns, Values values, std::int64_t count, const double *x) noexcept {
-    double s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+/// The sum of term(q) for q < count, in a few sums that do not wait for one another.
+template <int sums, class Term> auto sum_of(std::int64_t count, Term term) noexcept {
+    decltype(term(0)) sum[sums] = {};
     std::int64_t q = 0;
-    for (; q + 3 < count; q += 4) {
-        s0 += static_cast<double>(values[q]) * x[columns[q]];
-        s1 += static_cast<double>(values[q + 1]) * x[columns[q + 1]];
-        s2 += static_cast<double>(values[q + 2]) * x[columns[q + 2]];
-        s3 += static_cast<double>(values[q + 3]) * x[columns[q + 3]];
+    for (; q + sums <= count; q += sums) {
+        for (int k = 0; k < sums; ++k) sum[k] += term(q + k);
     }
-    for (; q < count; ++q) s0 += static_cast<double>(values[q]) * x[columns[q]];
-    return (s0 + s1) + (s2 + s3);
+    for (; q < count; ++q) sum[0] += term(q);
+    if constexpr (sums == 2) return sum[0] + sum[1];
+    if constexpr (sums == 4) return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/// {<a, z>, <a, u>} of the entries a; two sums, which do not wait for each other.
-template <class Index, class Values>
-ZU dot(const Index *columns, Values values, std::int64_t count, const ZU *zu) noexcept {
-    ZU even{}, odd{};
-    std::int64_t q = 0;
-    for (; q + 1 < count; q += 2) {
-        even += static_cast<double>(values[q]) * zu[columns[q]];
-        odd += static_cast<double>(values[q + 1]) * zu[columns[q + 1]];
+/// The row's entries times x, a vector of numbers or of {z, u}.
+template <class Index, class Values, class X>
+X dot(const Index *columns, Values values, std::int64_t count, const X *x) noexcept {
+    constexpr int sums = std::is_same_v<X, double> ? 4 : 2;
+    if constexpr (std::is_same_v<Values, Same>) {
+        return values.value * sum_of<sums>(count, [&](std::int64_t q) { return x[columns[q]]; });
+    } else {
+        return sum_of<sums>(count, [&](std::int64_t q) { return static_cast<double>(values[q]) * x[columns[q]]; });
     }
-    if (q < count) even += static_cast<double>(values[q]) * zu[columns[q]];
-    return even + odd;
 }
 
 /// {z, u} += move a

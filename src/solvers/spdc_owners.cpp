@@ -460,7 +460,7 @@ template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk) {
         fill_gram(*batches_, thread);
         barrier_.wait(thread);
     }
-    walk = walk_;
+    walk.step = 0;
 }
 
 /// What does not need the others is done while their letters are on the way.
