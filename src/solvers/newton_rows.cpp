@@ -81,19 +81,23 @@ std::byte *Room::take(std::size_t bytes) {
 
 namespace {
 
-/// Adds up the sums of parts in the order of the parts. Nobody waits for a part ahead of his: who finishes the one whose turn it is adds it,
-/// and those behind it that are there. Without locks, because with 16 threads parts come every microsecond.
+/// Adds up the sums of parts in the order of the parts: every so many parts to one total, in turns, so that threads that finish at a time
+/// have different ones. Nobody waits for a part ahead of his: who finishes the one whose turn it is adds it, and those behind it that
+/// are there. Without locks, because with 16 threads parts come every microsecond.
 class OrderedSum {
   public:
     /// Of each thread `depth` sums, which it fills one after the other: so far it may get ahead.
-    OrderedSum(RowSums &total, std::size_t parts, std::span<RowSums> spare, std::size_t depth)
-        : total_(total), finished_(parts), spare_(spare), is_taken_(spare.size()), depth_(depth) {}
+    OrderedSum(std::span<RowSums *const> totals, std::size_t parts, std::span<RowSums> spare, std::size_t depth)
+        : totals_(totals), finished_(parts), turns_(totals.size()), spare_(spare), is_taken_(spare.size()),
+          depth_(depth) {
+        for (std::size_t k = 0; k < turns_.size(); ++k) turns_[k].value = k;
+    }
 
     /// Where the next part that this thread takes is to be summed up: sums(place), all zero.
     std::size_t take(int thread) {
         const std::size_t begin = at(thread) * depth_;
         std::size_t place = begin;
-        while (is_taken_[place].load(std::memory_order_acquire)) {
+        while (is_taken_[place].value.load(std::memory_order_acquire) != 0) {
             if (++place < begin + depth_) continue;
             place = begin;
             std::this_thread::yield();
@@ -105,23 +109,29 @@ class OrderedSum {
 
     /// All sequentially consistent: either we see that it is this part's turn, or who made it so sees the part.
     void give(std::size_t place, std::size_t part) {
-        is_taken_[place] = true;
-        finished_[part] = place + 1;
-        for (std::size_t turn = turn_; turn < finished_.size() && finished_[turn] > 0; turn_ = ++turn) {
-            const std::size_t next = finished_[turn].exchange(0); // two may have seen it
-            if (next == 0) return;
-            total_.add(spare_[next - 1]);
-            is_taken_[next - 1].store(false, std::memory_order_release);
+        is_taken_[place].value = 1;
+        finished_[part].value = place + 1;
+        RowSums &total = *totals_[part % totals_.size()];
+        std::atomic<std::size_t> &next = turns_[part % totals_.size()].value;
+        for (std::size_t turn = next; turn < finished_.size() && finished_[turn].value > 0; next = turn) {
+            const std::size_t found = finished_[turn].value.exchange(0); // two may have seen it
+            if (found == 0) return;
+            total.add(spare_[found - 1]);
+            is_taken_[found - 1].value.store(0, std::memory_order_release);
+            turn += totals_.size();
         }
     }
 
   private:
-    RowSums &total_;
-    std::vector<std::atomic<std::size_t>> finished_; // the place of a part's sums, from 1
+    struct alignas(64) Number {
+        std::atomic<std::size_t> value{0};
+    };
+    const std::span<RowSums *const> totals_;
+    std::vector<Number> finished_; // the place of a part's sums, from 1
+    std::vector<Number> turns_;    // the next part of each total
     const std::span<RowSums> spare_;
-    std::vector<std::atomic<bool>> is_taken_;
+    std::vector<Number> is_taken_;
     const std::size_t depth_;
-    std::atomic<std::size_t> turn_ = 0;
 };
 
 } // namespace
@@ -361,23 +371,23 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
 }
 
 void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const {
-    // more parts share out better, but each has a Hessian of its own
+    // more parts share out better, but each has sums of its own, maybe a Hessian
     const bool small = dimension() <= 256;
-    const std::size_t parts =
-        blocks < 16 ? 1 : (small ? std::min<std::size_t>(blocks / 2, 128) : std::min<std::size_t>(blocks / 16, 16));
-    const bool fits = total.panel_size == (with_hessian ? panel_ : 0) && total.tail_size == (with_hessian ? tail_ : 0);
-    if (!fits || total.gradient.size() != dimension()) total = make_sums(with_hessian);
-    total.clear();
+    const std::size_t most = small ? (with_hessian ? 128 : 64) : 16;
+    const std::size_t parts = blocks < 16 ? 1 : std::min<std::size_t>(blocks / (small ? 2 : 16), most);
+    const std::size_t depth = small ? 2 : 1;
     // made before the threads run: a lack of memory is the caller's to hear of
     const std::size_t crew = std::min(parts, static_cast<std::size_t>(team_.size()));
-    std::vector<RowSums> &spare = spare_sums_[with_hessian ? 1 : 0];
-    const std::size_t depth = small ? 2 : 1;
-    while (spare.size() < depth * crew) {
-        spare.push_back(make_sums(with_hessian));
-        spare.back().clear(); // new pages: here it can be interrupted
-    }
+    std::vector<RowSums> &spare = spare_sums_[with_hessian ? 1 : 0], &more = more_totals_[with_hessian ? 1 : 0];
+    while (spare.size() < depth * crew) spare.push_back(make_sums(with_hessian));
+    while (small && more.size() < 3) more.push_back(make_sums(with_hessian));
+    const bool fits = total.panel_size == (with_hessian ? panel_ : 0) && total.tail_size == (with_hessian ? tail_ : 0);
+    if (!fits || total.gradient.size() != dimension()) total = make_sums(with_hessian);
+    std::vector<RowSums *> totals{&total};
+    for (RowSums &sums : more) totals.push_back(&sums);
+    for (RowSums *sums : totals) sums->clear();
     if (scratches_.size() < crew) scratches_.resize(crew);
-    OrderedSum sum(total, parts, spare, depth);
+    OrderedSum sum(totals, parts, spare, depth);
     std::atomic<std::size_t> next_part{0};
     std::atomic<bool> is_broken = false;
     std::exception_ptr error;
@@ -387,34 +397,39 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
         is_broken = true;
         next_part = parts;
     };
+    const auto prepare = [&](int thread) {
+        RowScratch &scratch = scratches_[at(thread)];
+        if (scratch.w.empty()) scratch = make_scratch();
+        scratch.pause = [&, thread] { // the first thread hears of an interrupt, the others from it
+            if (thread == 0) team_.check();
+            if (is_broken) throw Interrupted{};
+        };
+    };
+    const auto run_part = [&](std::size_t part, RowScratch &scratch, RowSums &sums) {
+        for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
+            scratch.pause();
+            scratch.block = RowScratch::no_block; // who made a panel before depends on the number of threads
+            work(k, scratch, sums);
+        }
+    };
     const auto body = [&](int thread) {
         if (at(thread) >= crew) return;
-        RowScratch &scratch = scratches_[at(thread)];
+        try {
+            prepare(thread);
+        } catch (...) {
+            fail();
+        }
         for (;;) {
             // before the part: the first one that is not finished always has its sums
             const std::size_t place = sum.take(thread);
             const std::size_t part = next_part++;
             if (part >= parts) return;
             try {
-                if (scratch.w.empty()) scratch = make_scratch();
-                scratch.pause = [&, thread] { // the first thread hears of an interrupt, the others from it
-                    if (thread == 0) team_.check();
-                    if (is_broken) throw Interrupted{};
-                };
-                for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
-                    scratch.pause();
-                    scratch.block = RowScratch::no_block; // who made a panel before depends on the number of threads
-                    work(k, scratch, sum.sums(place));
-                }
+                run_part(part, scratches_[at(thread)], sum.sums(place));
             } catch (...) { // interrupted, or no memory for a block
                 fail();
             }
             sum.give(place, part);
-            try {
-                scratch.pause();
-            } catch (...) {
-                fail();
-            }
         }
     };
     if (parts == 1) {
@@ -424,6 +439,7 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
         threads_ = team_.size();
     }
     if (error) std::rethrow_exception(error);
+    for (const RowSums &sums : more) total.add(sums);
 }
 
 void RowBlocks::each(std::size_t blocks, const std::function<void(std::size_t)> &work) const {
@@ -458,6 +474,7 @@ RowSums RowBlocks::make_sums(bool with_hessian) const {
     sums.columns.resize(panel_ * panel_);
     sums.mixed.resize(tail_ * round_up(panel_, 4));
     sums.tail.resize(tail_ * tail_);
+    sums.clear(); // new pages: here it can be interrupted
     return sums;
 }
 

@@ -149,7 +149,6 @@ class RowBlocks {
     RowScratch make_scratch() const;
 
   private:
-    /// Of the right sizes, but not zero.
     RowSums make_sums(bool with_hessian) const;
     TailBlock keep(const TailRows &tail) const;
     void shuffle(std::uint64_t seed);
@@ -186,7 +185,7 @@ class RowBlocks {
     mutable Room room_;                    // where they are
     // What passes use and leave to the next one: of the threads; without and with a Hessian.
     mutable std::vector<RowScratch> scratches_;
-    mutable std::vector<RowSums> spare_sums_[2];
+    mutable std::vector<RowSums> spare_sums_[2], more_totals_[2];
 };
 
 } // namespace spdc

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace spdc {
 
@@ -80,6 +81,7 @@ class SiftedNewton final : public Method {
     void predict_best();
     void look();
     void judge_band();
+    std::vector<std::int32_t> rows_without_line() const;
     void next_band(double reach);
     void take_all();
     template <class Visit> Totals each_row(Visit &&visit) const;
@@ -292,6 +294,27 @@ void SiftedNewton::look() {
     move_ = *most;
 }
 
+/// Each thread lists those of its chunks, where the counts of the chunks before say.
+std::vector<std::int32_t> SiftedNewton::rows_without_line() const {
+    constexpr std::size_t chunk = std::size_t{1} << 14;
+    std::vector<std::ptrdiff_t> ends((n_ + chunk - 1) / chunk);
+    const auto each_chunk = [&](auto &&visit) {
+        team_.for_each(std::ssize(ends), static_cast<double>(n_), [&](std::int64_t k) {
+            visit(at(k), std::span(lines_).subspan(at(k) * chunk, std::min(chunk, n_ - at(k) * chunk)));
+        });
+    };
+    each_chunk([&](std::size_t k, auto lines) { ends[k] = std::count(lines.begin(), lines.end(), Line::none); });
+    std::partial_sum(ends.begin(), ends.end(), ends.begin());
+    std::vector<std::int32_t> rows(static_cast<std::size_t>(ends.back()));
+    each_chunk([&](std::size_t k, auto lines) {
+        auto to = rows.begin() + (k == 0 ? 0 : ends[k - 1]);
+        for (std::size_t i = 0; i < lines.size(); ++i) {
+            if (lines[i] == Line::none) *to++ = static_cast<std::int32_t>(k * chunk + i);
+        }
+    });
+    return rows;
+}
+
 /// A band of the rows that at the best point are within reach of a kink, in units of reach_, and of those that stay: rows of rare
 /// features, and rows that left their lines when a band was too narrow.
 void SiftedNewton::next_band(double reach) {
@@ -304,11 +327,7 @@ void SiftedNewton::next_band(double reach) {
         const bool is_near = stays_[i] || distance <= reach * static_cast<double>(reach_[i]);
         lines_[i] = is_near ? Line::none : line_of(loss, z, b_[i]);
     });
-    std::vector<std::int32_t> rows;
-    rows.reserve(static_cast<std::size_t>(std::count(lines_.begin(), lines_.end(), Line::none)));
-    for (std::size_t i = 0; i < n_; ++i) {
-        if (lines_[i] == Line::none) rows.push_back(static_cast<std::int32_t>(i));
-    }
+    std::vector<std::int32_t> rows = rows_without_line();
     if (++bands_ > most_bands || rows.empty() || is_too_large(rows.size())) return take_all();
     stage_ = Stage::band;
     move_ = band_reach_ = reach;

@@ -76,8 +76,7 @@ class PrimalSystem final : public NewtonSystem {
         }
         step_ = factor_.solve(-residual_at(x_));
         if (!step_.allFinite()) return false;
-        std::fill(move, move + blocks_.padded_rows(), 0.0);
-        follow(step_, move, watch, goal);
+        follow(step_, true, move, watch, goal);
         refine(move, watch, goal);
         sums = std::move(sums_);
         return true;
@@ -118,11 +117,13 @@ class PrimalSystem final : public NewtonSystem {
     VectorXd residual_at(const VectorXd &x) const {
         return view(sums_.gradient.data(), sums_.gradient.size()) / n_ + l2_.cwiseProduct(x) + slope_;
     }
-    /// move += A part, and what the step as a whole means to the rows.
-    void follow(const VectorXd &part, double *move, const Watch &watch, double goal) {
+    /// Adds A part, the first part of the step or a later one, to `move`, and looks what the step as a whole means to the rows.
+    void follow(const VectorXd &part, bool is_first, double *move, const Watch &watch, double goal) {
         run(false, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
             blocks_.predict(k, part.data(), scratch.y.data(), scratch);
-            for (std::size_t i = 0; i < blocks_.block_rows(); ++i) move[begin(k) + i] += scratch.y[i];
+            for (std::size_t i = 0; i < blocks_.block_rows(); ++i) {
+                move[begin(k) + i] = (is_first ? 0.0 : move[begin(k) + i]) + scratch.y[i];
+            }
             watch(begin(k), begin(k + 1), own, goal < infinity ? scratch.w.data() : nullptr);
             if (goal < infinity) blocks_.combine(k, scratch.w.data(), own.gradient.data(), scratch);
         });
@@ -139,7 +140,7 @@ class PrimalSystem final : public NewtonSystem {
             const VectorXd part = factor_.solve(-next_residual_);
             if (!part.allFinite()) return;
             step_ += part;
-            follow(part, move, watch, goal);
+            follow(part, false, move, watch, goal);
             left = squared_over_l2(next_residual_, l2_, x_);
             if (!(left <= 0.5 * before)) return;
         }
