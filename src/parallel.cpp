@@ -15,7 +15,7 @@ namespace spdc {
 
 namespace {
 
-void pause() noexcept {
+void relax() noexcept {
 #if defined(__x86_64__) || defined(__i386__)
     _mm_pause();
 #endif
@@ -25,7 +25,7 @@ void pause() noexcept {
 template <class Ready> void spin_until(Ready &&ready) noexcept {
     for (int spins = 0; !ready(); ++spins) {
         if (spins < 4000) {
-            pause();
+            relax();
         } else {
             std::this_thread::yield();
         }
@@ -38,7 +38,7 @@ void sleep_until(const std::atomic<Number> &number, int patience, Ready &&ready)
     Number value = number.load(std::memory_order_acquire);
     for (int spins = 0; !ready(value) && spins < patience + 20; ++spins) {
         if (spins < patience) {
-            pause();
+            relax();
         } else {
             std::this_thread::yield();
         }
@@ -101,11 +101,11 @@ void FlagBarrier::wait(int thread) noexcept {
     }
 }
 
-void Letter::wait_for(int date, int patience) const noexcept {
+void Letter::wait_for(unsigned date, int patience) const noexcept {
     for (int spins = 0; date_.load(std::memory_order_acquire) != date; ++spins) {
         if (spins < patience) {
-            pause();
-        } else if (spins < patience + 20) {
+            relax();
+        } else if (spins < patience + 200) {
             std::this_thread::yield();
         } else {
             std::this_thread::sleep_for(std::chrono::microseconds(50)); // others want the core

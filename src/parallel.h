@@ -82,8 +82,7 @@ class SpinBarrier {
     std::atomic<unsigned> round_{0};
 };
 
-/// The same meeting with a line of memory for each thread instead of a common counter: cheaper where threads meet every few
-/// microseconds. Each thread says who it is. One that waits for long goes to sleep: others want its core.
+/// The same meeting with a line of memory for each thread instead of a common counter. Each thread says who it is. One that waits for long goes to sleep: others want its core.
 class FlagBarrier {
   public:
     explicit FlagBarrier(int count) : flags_(static_cast<std::size_t>(count)), patience_(patience(count)) {}
@@ -102,21 +101,22 @@ class FlagBarrier {
 class alignas(64) Letter {
   public:
     static constexpr int size = 7;
-    void send(const double (&numbers)[size], int date) noexcept {
+    void send(const double (&numbers)[size], unsigned date) noexcept {
         std::copy(numbers, numbers + size, numbers_);
         date_.store(date, std::memory_order_release);
     }
     /// The numbers of that date, when they are there.
-    const double *await(int date, int patience) const noexcept {
+    const double *await(unsigned date, int patience) const noexcept {
         if (date_.load(std::memory_order_acquire) != date) wait_for(date, patience);
         return numbers_;
     }
 
   private:
-    void wait_for(int date, int patience) const noexcept;
+    void wait_for(unsigned date, int patience) const noexcept;
     double numbers_[size] = {};
-    std::atomic<int> date_{0};
+    std::atomic<unsigned> date_{0};
 };
+static_assert(sizeof(Letter) == 64);
 
 /// Threads that are kept between runs: parked, not started anew, for methods that work in pieces of a few milliseconds. The first
 /// run starts them. One caller at a time.

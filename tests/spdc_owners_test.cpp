@@ -8,6 +8,7 @@
 #include "random.h"
 #include "solvers/methods.h"
 #include "solvers/owner_rows.h"
+#include "solvers/spdc_owners.h"
 #include "spdc/solvers.h"
 
 #include <gtest/gtest.h>
@@ -194,6 +195,40 @@ TEST(SpdcOwnersThreads, ShareOwnersThatTheyDoNotDivide) {
     EXPECT_EQ(results[3].threads, 4);
     EXPECT_EQ(results[4].threads, 4); // of four that follow one would have two owners and the others one
     EXPECT_EQ(results[5].threads, 6);
+}
+
+TEST(OwnerShares, AreWholeAndNoThreadButTheLeaderIsWithout) {
+    for (int owners = 1; owners <= 64; ++owners) {
+        for (int threads = 1; threads <= 40; ++threads) {
+            const OwnerShares shares(owners, threads);
+            EXPECT_LE(shares.threads(), threads);
+            EXPECT_EQ(shares.first(0), 0);
+            EXPECT_EQ(shares.first(shares.threads()), owners);
+            for (int thread = 1; thread < shares.threads(); ++thread) {
+                EXPECT_LT(shares.first(thread), shares.first(thread + 1)) << owners << " owners, " << threads;
+            }
+        }
+    }
+    EXPECT_EQ(OwnerShares(14, 8).first(1), 0); // the leader of eight has none
+    EXPECT_EQ(OwnerShares(14, 4).first(1), 2);
+}
+
+TEST(SpdcOwnersThreads, TakeFewRows) {
+    for (const std::int64_t rows : {1, 2, 62, 63, 64}) {
+        TinyData data = tiny_data({.task = Task::regression, .rows = rows, .columns = 9, .density = 0.7});
+        const Problem problem(as_dataset(data), Squared{}, L2{1e-3});
+        Stopping stopping;
+        stopping.tolerance = 1e-9;
+        std::vector<double> first;
+        for (const int threads : {1, 3, 7}) {
+            SolveContext context;
+            context.threads = threads;
+            const Result result = solve(problem, SpdcFast{.omega = {}, .owners = 4}, stopping, context);
+            EXPECT_TRUE(result.converged()) << rows << " rows, " << threads << " threads";
+            if (threads == 1) first = result.weights;
+            EXPECT_EQ(result.weights, first) << rows << " rows, " << threads << " threads";
+        }
+    }
 }
 
 /// With shrinking most rows leave, and the others are put into batches of their own.
@@ -437,7 +472,8 @@ TEST(LetterThreads, ComeInTheirTurn) {
         std::vector<Letter> answers(others);
         int wrong = 0;
         team.run([&](int thread) {
-            for (int date = 1; date <= 300; ++date) {
+            for (int round = 1; round <= 300; ++round) {
+                const auto date = static_cast<unsigned>(round - 150); // runs over on its way
                 double numbers[Letter::size];
                 if (thread > 0) {
                     const double *const asked = question.await(date, patience);
@@ -445,11 +481,11 @@ TEST(LetterThreads, ComeInTheirTurn) {
                     answers[at(thread - 1)].send(numbers, date);
                     continue;
                 }
-                for (int k = 0; k < Letter::size; ++k) numbers[k] = date + k;
+                for (int k = 0; k < Letter::size; ++k) numbers[k] = round + k;
                 question.send(numbers, date);
                 for (int other = 0; other < others; ++other) {
                     const double *const answer = answers[at(other)].await(date, patience);
-                    for (int k = 0; k < Letter::size; ++k) wrong += answer[k] != (date + k) * (other + 1) ? 1 : 0;
+                    for (int k = 0; k < Letter::size; ++k) wrong += answer[k] != (round + k) * (other + 1) ? 1 : 0;
                 }
             }
         });

@@ -371,20 +371,24 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
 }
 
 void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const {
-    // more parts share out better, but each has sums of its own, maybe a Hessian
+    // more parts share out better, but each has sums of its own: large ones with many features, and without a Hessian parts are
+    // soon done, so that handing them over would take as long
     const bool small = dimension() <= 256;
     const std::size_t most = small ? (with_hessian ? 128 : 64) : 16;
     const std::size_t parts = blocks < 16 ? 1 : std::min<std::size_t>(blocks / (small ? 2 : 16), most);
-    const std::size_t depth = small ? 2 : 1;
+    const std::size_t depth = small ? 2 : 1, total_count = small ? std::min<std::size_t>(parts, 4) : 1;
     // made before the threads run: a lack of memory is the caller's to hear of
     const std::size_t crew = std::min(parts, static_cast<std::size_t>(team_.size()));
     std::vector<RowSums> &spare = spare_sums_[with_hessian ? 1 : 0], &more = more_totals_[with_hessian ? 1 : 0];
-    while (spare.size() < depth * crew) spare.push_back(make_sums(with_hessian));
-    while (small && more.size() < 3) more.push_back(make_sums(with_hessian));
+    while (spare.size() < depth * crew) {
+        spare.push_back(make_sums(with_hessian));
+        spare.back().clear(); // new pages: here it can be interrupted
+    }
+    while (more.size() + 1 < total_count) more.push_back(make_sums(with_hessian));
     const bool fits = total.panel_size == (with_hessian ? panel_ : 0) && total.tail_size == (with_hessian ? tail_ : 0);
     if (!fits || total.gradient.size() != dimension()) total = make_sums(with_hessian);
     std::vector<RowSums *> totals{&total};
-    for (RowSums &sums : more) totals.push_back(&sums);
+    for (std::size_t k = 1; k < total_count; ++k) totals.push_back(&more[k - 1]);
     for (RowSums *sums : totals) sums->clear();
     if (scratches_.size() < crew) scratches_.resize(crew);
     OrderedSum sum(totals, parts, spare, depth);
@@ -439,7 +443,7 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
         threads_ = team_.size();
     }
     if (error) std::rethrow_exception(error);
-    for (const RowSums &sums : more) total.add(sums);
+    for (std::size_t k = 1; k < total_count; ++k) total.add(*totals[k]);
 }
 
 void RowBlocks::each(std::size_t blocks, const std::function<void(std::size_t)> &work) const {
@@ -474,7 +478,6 @@ RowSums RowBlocks::make_sums(bool with_hessian) const {
     sums.columns.resize(panel_ * panel_);
     sums.mixed.resize(tail_ * round_up(panel_, 4));
     sums.tail.resize(tail_ * tail_);
-    sums.clear(); // new pages: here it can be interrupted
     return sums;
 }
 

@@ -134,7 +134,7 @@ class RowBlocks {
     /// Adds A' diag(h) A to the parts of `sums`; rows without curvature are left out.
     void add_hessian(std::size_t k, const double *h, RowScratch &scratch, RowSums &sums) const;
 
-    /// Adds up work(k, scratch, sums) over the first `blocks` blocks, in a fixed number of parts and the parts in their order, so
+    /// Adds up work(k, scratch, sums) over the first `blocks` blocks, in a fixed number of parts and the parts in a fixed order, so
     /// that the bits do not depend on the number of threads.
     using BlockWork = std::function<void(std::size_t, RowScratch &, RowSums &)>;
     void sum(std::size_t blocks, bool with_hessian, RowSums &total, const BlockWork &work) const;
@@ -149,6 +149,7 @@ class RowBlocks {
     RowScratch make_scratch() const;
 
   private:
+    /// Of the right sizes, but not zero.
     RowSums make_sums(bool with_hessian) const;
     TailBlock keep(const TailRows &tail) const;
     void shuffle(std::uint64_t seed);

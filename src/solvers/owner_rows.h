@@ -59,7 +59,7 @@ class OwnerRows {
     /// zu += moves[k] a over the owner's features, for the row at places[k].
     void add(int owner, std::span<const std::int32_t> places, const ZU *moves, ZU *zu) const noexcept;
 
-    /// Memory that a thread needs to compute Gram blocks.
+    /// Memory that a thread needs to compute Gram matrices.
     struct Scratch {
         std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> last; // slot -> the last entry with it
         std::int32_t first = 0; // entries below belong to earlier batches and owners
@@ -159,7 +159,7 @@ struct Batches {
     }
 };
 
-/// c += first g, e += second g, for a row g of a Gram block.
+/// c += first g, e += second g, for a row g of a Gram matrix.
 void add_products(const HalfFloat *gram, float first, float second, float *c, float *e) noexcept;
 
 } // namespace spdc

@@ -545,17 +545,18 @@ std::unique_ptr<Method> make_fast(const Problem &problem, const L &loss, std::op
         return std::make_unique<FastMethod<L, Values, Index>>(problem, loss, omega, shrinking, is_sdca, context);
     };
     const auto make_with = [&](auto index) {
+        if (!problem.row_values(context.threads).empty()) return make(Same{}, index);
         return has_floats(problem.matrix()) ? make(static_cast<const float *>(nullptr), index)
                                             : make(static_cast<const double *>(nullptr), index);
     };
-    if (is_wide(problem.matrix()) && !context.copy) return make_with(std::int64_t{});
-    return problem.row_values(context.threads).empty() ? make_with(std::int32_t{}) : make(Same{}, std::int32_t{});
+    return is_wide(problem.matrix()) && !context.copy ? make_with(std::int64_t{}) : make_with(std::int32_t{});
 }
 
 /// Owners of features for threads to share, or 1 for the serial kernel: a function of the problem and of the machine, not of the number of
-/// threads, so that this changes no bit. An owner needs some ten entries of a row; below 16 owners, on small data and for a
-/// few passes the meetings of the threads and the set-up cost as much as they save. Where rows are much alike, batches that stay
-/// the same take twice the passes. A constant column is left to the serial kernel, which knows how to treat it.
+/// threads, so that this changes no bit. An owner needs some ten entries of a row; on small data and for a few passes letters and
+/// set-up cost as much as they save. With 14 owners one of 8 threads leads and seven have two each, and one of 16 is left to the system.
+/// Where rows are much alike, batches that stay the same take twice the passes. A constant column is left to the serial kernel, which
+/// knows how to treat it.
 int choose_owners(const Problem &problem, bool is_sdca, const SolveContext &context) {
     const bool pays = context.copy && suits_many_threads(problem, context) &&
                       problem.nonzeros() >= 160 * problem.rows() && passes_on_text(problem) >= 16 &&

@@ -25,6 +25,7 @@ struct Same {
 
 /// The sum of term(q) for q < count, in a few sums that do not wait for one another.
 template <int sums, class Term> auto sum_of(std::int64_t count, Term term) noexcept {
+    static_assert(sums == 2 || sums == 4);
     decltype(term(0)) sum[sums] = {};
     std::int64_t q = 0;
     for (; q + sums <= count; q += sums) {

@@ -14,7 +14,7 @@
 // and e (float) differs, in proportion to the moves, which vanish at the solution.
 //
 // Parts and moves travel in letters of seven rows, each a line of the cache: the leader begins when the first have come and the owners
-// change their features while it goes on. All that the leader alone needs, a row's dual and the Gram matrices say, stays in its caches.
+// change their features while it goes on (a thread with many owners takes a batch at a time). All that the leader alone needs, a row's dual and the Gram matrices say, stays in its caches.
 //
 // Lone features, those of one row, have no owner: {z, u} of all of a row's are a_j times one pair, which the leader keeps.
 //
@@ -49,28 +49,6 @@ static_assert(letters * Letter::size == m);
 constexpr std::size_t permutations = 64; // of a batch, drawn once: a sweep picks one for each batch
 constexpr double most_entries = 3e7;     // visited between two looks at the clock
 
-/// The owners of each thread. To lead is as much work as an owner has, about; the leader, thread 0, has the fewer.
-class OwnerShares {
-  public:
-    OwnerShares(int owners, int threads) {
-        int fewest = owners + 1; // that the busiest has
-        for (int own = 0; own <= owners && threads > 1; ++own) {
-            const int others = (owners - own + threads - 2) / (threads - 1);
-            if (std::max(own + 1, others) < fewest) fewest = std::max(own + 1, others), leaders_ = own;
-        }
-        if (threads == 1) leaders_ = owners;
-        const int rest = owners - leaders_, team = threads == 1 ? 0 : (rest + fewest - 1) / fewest;
-        first_ = {0, leaders_};
-        for (int k = 1; k <= team; ++k) first_.push_back(leaders_ + rest * k / team);
-    }
-    int threads() const noexcept { return static_cast<int>(first_.size()) - 1; }
-    int first(int thread) const noexcept { return first_[at(thread)]; }
-
-  private:
-    int leaders_ = 0;
-    std::vector<int> first_;
-};
-
 /// Step sizes of a sweep and what they make of the j-th row of a batch.
 struct Steps : FastSteps {
     double power[m + 1], g[m + 1]; // rho^j, g_j
@@ -91,7 +69,7 @@ struct Steps : FastSteps {
 struct Walk {
     double alpha = 1, beta = 0;
     std::int64_t visits = 0, step = 0; // of the run; of the sweep
-    int date = 0;                      // of the super-step's letters
+    unsigned date = 0;                 // of the super-step's letters
 };
 
 /// The rows of a super-step in the order of their visits.
@@ -187,7 +165,6 @@ template <class L> class OwnersMethod final : public Method {
     std::int64_t n_;
     double lambda_, gamma_ = 0, R_ = 1;
     double column_ = 0, lambda0_ = 0; // of the intercept, in units of its column
-    double x0_ = 0, u0_ = 0;          // likewise; the leader's
     Random random_;
     const LentTeam crew_;
     Team &team_;
@@ -202,8 +179,15 @@ template <class L> class OwnersMethod final : public Method {
     Walk walk_;
     std::optional<OmegaRule> rule_;
     std::vector<OmegaChange> omega_changes_;
-    Shrinking shrinking_;
-    Batches all_, fewer_;
+    /// What the leader writes at every visit, apart from what all read.
+    struct alignas(128) Leading {
+        double x0 = 0, u0 = 0; // of the intercept, in units of its column
+        double moved = 0, young = 0;
+        Shrinking shrinking;
+    };
+    Leading leading_;
+    alignas(128) Batches all_;
+    Batches fewer_;
     Batches *batches_ = &all_;
     std::int64_t live_ = 0, full_ = 0; // rows visited in a sweep, now and when none is left out
     std::vector<std::uint8_t> dropped_;
@@ -217,7 +201,7 @@ template <class L> class OwnersMethod final : public Method {
     bool regroups_ = false, measures_gap_ = false;
     std::int64_t visits_at_start_ = 0, visits_at_gap_ = 0; // of the sweep, of the last estimate
     int sample_ = 8; // one row in so many is looked at for the gap, a power of two
-    double moved_ = 0, young_ = 0, estimated_gap_ = infinity, last_gap_ = 0;
+    double estimated_gap_ = infinity, last_gap_ = 0;
 };
 
 template <class L>
@@ -236,7 +220,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
         const bool is_free = problem.intercept() == Intercept::free;
         column_ = options.is_sdca && !is_free ? 1 : intercept_column(R_, balance); // SDCA knows no units
         lambda0_ = problem.regularizer(problem.features()).strong_convexity() * column_ * column_;
-        if (is_free) x0_ = best_constant(problem, context) / column_;
+        if (is_free) leading_.x0 = best_constant(problem, context) / column_;
         for (RowState &row : state_) row.norm2 += row.importance * column_ * column_;
     }
     const bool is_sdca = options.is_sdca || (!options.omega && largest <= 1.5);
@@ -250,7 +234,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
         }
     }
     dropped_.resize(at(n_));
-    sample_ = static_cast<int>(std::clamp<std::size_t>(std::bit_floor(at(n_) / 1024), 8, 64));
+    sample_ = n_ < 1024 ? 1 : static_cast<int>(std::clamp<std::size_t>(std::bit_floor(at(n_) / 1024), 8, 64));
     activate_all();
     set_steps();
     start_sweep();
@@ -340,20 +324,20 @@ template <class L> void OwnersMethod<L>::start_sweep() {
     picks_.resize(batch_order_.size());
     for (std::uint8_t &pick : picks_) pick = static_cast<std::uint8_t>(random_.below(permutations));
     visits_at_start_ = walk_.visits;
-    shrinking_.start_sweep();
-    moved_ = 0, young_ = 0, walk_.step = 0;
+    leading_.shrinking.start_sweep();
+    leading_.moved = 0, leading_.young = 0, walk_.step = 0;
 }
 
 template <class L> void OwnersMethod<L>::end_sweep() {
     if (measures_gap_) {
         double quadratic = 0;
         for (const Sum &distance : distances_) quadratic += distance.value;
-        const double gap = young_ / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
+        const double gap = leading_.young / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
         estimated_gap_ = gap * fallen_since(gap / last_gap_, shrinks_);
         last_gap_ = gap;
         visits_at_gap_ = walk_.visits;
     }
-    bool change = rule_->next(moved_);
+    bool change = rule_->next(leading_.moved);
     if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
         shrink();
@@ -365,7 +349,7 @@ template <class L> void OwnersMethod<L>::end_sweep() {
 template <class L> void OwnersMethod<L>::shrink() {
     const bool was_full = live_ == full_;
     const double passes = static_cast<double>(walk_.visits - visits_at_start_) / static_cast<double>(n_);
-    if (shrinking_.end_sweep(was_full, passes)) return activate_all();
+    if (leading_.shrinking.end_sweep(was_full, passes)) return activate_all();
     live_ = 0;
     for (std::int64_t batch = 0; batch < batches_->count(); ++batch) {
         std::uint64_t &live = batches_->live[at(batch)];
@@ -383,7 +367,7 @@ template <class L> void OwnersMethod<L>::shrink() {
     }
 }
 
-/// Batches of live rows alone: half-empty ones cost as many meetings as full ones. The threads then compute their Gram matrices.
+/// Batches of live rows alone: half-empty ones cost as many waits as full ones. The threads then compute their Gram matrices.
 template <class L> void OwnersMethod<L>::regroup() {
     std::vector<std::int32_t> places;
     places.reserve(at(live_));
@@ -424,7 +408,7 @@ template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
         std::swap(now, next);
         if (walk.step == static_cast<std::int64_t>(batch_order_.size())) {
             close_sweep(thread, walk);
-            if (!batch_order_.empty()) choose_rows(thread, walk.step, *now);
+            choose_rows(thread, walk.step, *now);
         }
     }
     if (thread == 0) walk_ = walk;
@@ -515,7 +499,10 @@ void OwnersMethod<L>::send_parts(int owner, const Walk &walk, const Batch &batch
     for (int j = begin; j < end; ++j) places[j - begin] = batch.place[is_all ? batch.by_place[j] : j];
     ZU sums[m];
     rows_->dots(owner, {places, at(end - begin)}, batch.places(end), zu(owner).data(), sums);
-    double parts[letters][Letter::size] = {};
+    double parts[letters][Letter::size]; // of a letter that is not full, what is behind the last row is nobody's
+    for (int letter = begin / Letter::size; letter * Letter::size < end; ++letter) {
+        std::fill_n(parts[letter], Letter::size, 0.0);
+    }
     for (int k = begin; k < end; ++k) {
         const int j = is_all ? batch.by_place[k] : k;
         const ZU sum = sums[k - begin];
@@ -547,7 +534,7 @@ double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, doubl
     const int r = batch.row[j];
     RowState &row = state_[at(batch.place[j])];
     const double lone = walk.alpha * row.lone[0] + walk.beta * row.lone[1];
-    sum += row.lone_norm2 * (steps_.power[j] * lone - steps_.tau * steps_.g[j] * row.lone[1]) + column_ * x0_;
+    sum += row.lone_norm2 * (steps_.power[j] * lone - steps_.tau * steps_.g[j] * row.lone[1]) + column_ * leading_.x0;
     const double s =
         sum + steps_.power[j] * static_cast<double>(changes.c[r]) + steps_.g[j] * static_cast<double>(changes.e[r]);
     const double y = row.y, norm2 = row.norm2;
@@ -557,21 +544,21 @@ double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, doubl
         add_products(batches_->products(batch.id, r), static_cast<float>(move * steps_.ahead[j]),
                      static_cast<float>(-steps_.tau * move / static_cast<double>(n_)), changes.c, changes.e);
         row.lone += pair_of(walk, j, move);
-        moved_ += delta * delta * norm2;
+        leading_.moved += delta * delta * norm2;
     }
     if (column_ != 0) {
         const double inverse_n = 1 / static_cast<double>(n_);
-        u0_ += move * inverse_n * column_;
-        x0_ = (x0_ - steps_.tau * (u0_ + (steps_.extrapolate - inverse_n) * move * column_)) /
-              (1 + lambda0_ * steps_.tau);
+        leading_.u0 += move * inverse_n * column_;
+        leading_.x0 = (leading_.x0 - steps_.tau * (leading_.u0 + (steps_.extrapolate - inverse_n) * move * column_)) /
+                      (1 + lambda0_ * steps_.tau);
     }
     if ((j + walk.step) % sample_ == 0) {
-        young_ += sample_ * row.importance * (loss_.value(s, row.b) + loss_.conjugate(y, row.b) - y * s);
+        leading_.young += sample_ * row.importance * (loss_.value(s, row.b) + loss_.conjugate(y, row.b) - y * s);
     }
     if constexpr (HasBoundedDual<L>) {
         if (shrinks_) {
-            dropped_[at(batch.place[j])] =
-                shrinking_.watch(loss_, s, y, row.b, delta != 0, shrinking_.most, shrinking_.least);
+            dropped_[at(batch.place[j])] = leading_.shrinking.watch(loss_, s, y, row.b, delta != 0,
+                                                                    leading_.shrinking.most, leading_.shrinking.least);
         }
     }
     row.y = next;
@@ -624,7 +611,7 @@ template <class L> double OwnersMethod<L>::dual_value() const {
         sum_chunks<Terms>(team_, zu_.size(), slots, [&](std::size_t begin, std::size_t end, Terms &own) {
             for (std::size_t k = begin; k < end; ++k) own.sum += 0.5 * zu_[k][1] * zu_[k][1] / lambda_;
         });
-    return -rows.sum - features.sum - (lambda0_ > 0 ? 0.5 * u0_ * u0_ / lambda0_ : 0.0);
+    return -rows.sum - features.sum - (lambda0_ > 0 ? 0.5 * leading_.u0 * leading_.u0 / lambda0_ : 0.0);
 }
 
 template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vector<double> &y) {
@@ -647,7 +634,7 @@ template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vect
         }
         rows_->spread(batch, factors, x.data());
     });
-    if (column_ != 0) x.back() = x0_ * column_;
+    if (column_ != 0) x.back() = leading_.x0 * column_;
 }
 
 } // namespace
