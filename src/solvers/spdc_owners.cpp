@@ -54,8 +54,10 @@ struct Steps : FastSteps {
     double power[m + 1], g[m + 1]; // rho^j, g_j
     /// alpha mz_j + beta mu_j of a move by 1: what it adds to x, extrapolated, and carried back to the start of the batch.
     double ahead[m];
+    double inverse_n = 1, inverse_scale = 1; // of sigma_scale: a division takes as long as four products
 
     void tabulate(double n) {
+        inverse_n = 1 / n, inverse_scale = 1 / sigma_scale;
         power[0] = 1, g[0] = 0;
         for (int j = 0; j < m; ++j) {
             power[j + 1] = rho * power[j];
@@ -67,7 +69,7 @@ struct Steps : FastSteps {
 
 /// What every thread knows of the run, in a copy of its own; all copies are equal.
 struct Walk {
-    double alpha = 1, beta = 0;
+    double alpha = 1, beta = 0, inverse_alpha = 1;
     std::int64_t visits = 0, step = 0; // of the run; of the sweep
     unsigned date = 0;                 // of the super-step's letters
 };
@@ -140,8 +142,8 @@ template <class L> class OwnersMethod final : public Method {
     double distance(int owner, const Walk &walk) noexcept;
     /// {mz, mu} of row j of a batch, whose dual moved so far.
     ZU pair_of(const Walk &walk, int j, double move) const noexcept {
-        const double mu = move / static_cast<double>(n_);
-        return ZU{(move * steps_.ahead[j] - walk.beta * mu) / walk.alpha, mu};
+        const double mu = move * steps_.inverse_n;
+        return ZU{(move * steps_.ahead[j] - walk.beta * mu) * walk.inverse_alpha, mu};
     }
     template <class Visit> void each_owner(int thread, Visit &&visit) {
         for (int b = shares_.first(thread); b < shares_.first(thread + 1); ++b) visit(b);
@@ -457,6 +459,7 @@ template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, cons
     walk.alpha *= steps_.power[now.count];
     walk.beta = steps_.power[now.count] * walk.beta - steps_.tau * steps_.g[now.count];
     if (walk.alpha < 1e-9) rebase(thread, walk);
+    walk.inverse_alpha = 1 / walk.alpha;
     walk.visits += now.count;
     ++walk.step;
 }
@@ -492,6 +495,7 @@ template <class L> void OwnersMethod<L>::send_parts(int thread, const Walk &walk
     }
 }
 
+/// One owner's, of rows [begin, end).
 template <class L>
 void OwnersMethod<L>::send_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end) noexcept {
     const bool is_all = end - begin > Letter::size; // then in the order of memory
@@ -499,7 +503,7 @@ void OwnersMethod<L>::send_parts(int owner, const Walk &walk, const Batch &batch
     for (int j = begin; j < end; ++j) places[j - begin] = batch.place[is_all ? batch.by_place[j] : j];
     ZU sums[m];
     rows_->dots(owner, {places, at(end - begin)}, batch.places(end), zu(owner).data(), sums);
-    double parts[letters][Letter::size]; // of a letter that is not full, what is behind the last row is nobody's
+    double parts[letters][Letter::size]; // the last letter may not be full
     for (int letter = begin / Letter::size; letter * Letter::size < end; ++letter) {
         std::fill_n(parts[letter], Letter::size, 0.0);
     }
@@ -538,19 +542,19 @@ double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, doubl
     const double s =
         sum + steps_.power[j] * static_cast<double>(changes.c[r]) + steps_.g[j] * static_cast<double>(changes.e[r]);
     const double y = row.y, norm2 = row.norm2;
-    const double next = dual_step(loss_, s, y, norm2 / steps_.sigma_scale, row.b, row.logit);
+    const double next = dual_step(loss_, s, y, norm2 * steps_.inverse_scale, row.b, row.logit);
     const double delta = next - y, move = row.importance * delta;
     if (delta != 0) {
         add_products(batches_->products(batch.id, r), static_cast<float>(move * steps_.ahead[j]),
-                     static_cast<float>(-steps_.tau * move / static_cast<double>(n_)), changes.c, changes.e);
+                     static_cast<float>(-steps_.tau * move * steps_.inverse_n), changes.c, changes.e);
         row.lone += pair_of(walk, j, move);
         leading_.moved += delta * delta * norm2;
     }
     if (column_ != 0) {
-        const double inverse_n = 1 / static_cast<double>(n_);
-        leading_.u0 += move * inverse_n * column_;
-        leading_.x0 = (leading_.x0 - steps_.tau * (leading_.u0 + (steps_.extrapolate - inverse_n) * move * column_)) /
-                      (1 + lambda0_ * steps_.tau);
+        const double move0 = move * column_;
+        leading_.u0 += move0 * steps_.inverse_n;
+        leading_.x0 -= steps_.tau * (leading_.u0 + (steps_.extrapolate - steps_.inverse_n) * move0);
+        leading_.x0 /= 1 + lambda0_ * steps_.tau;
     }
     if ((j + walk.step) % sample_ == 0) {
         leading_.young += sample_ * row.importance * (loss_.value(s, row.b) + loss_.conjugate(y, row.b) - y * s);
