@@ -350,10 +350,12 @@ TEST(OwnerRows, AreTheRowsInPieces) {
             }
             // the places of rows 111, 168, 59, 163, 5, 64 and 149
             const std::vector<std::int32_t> places{3, 64, 7, 199, 65, 72, 177};
+            std::vector<OwnerRows::Row> some;
+            for (const std::int32_t place : places) some.push_back(rows.locate(place));
             std::vector<double> sum_z(places.size()), sum_u(places.size());
             std::vector<ZU> part(places.size()), moves(places.size());
             for (int owner = 0; owner < owners; ++owner) {
-                rows.dots(owner, places, {}, zu[at(owner)].data(), part.data());
+                rows.dots(owner, some, {}, zu[at(owner)].data(), part.data());
                 for (std::size_t k = 0; k < places.size(); ++k) sum_z[k] += part[k][0], sum_u[k] += part[k][1];
             }
             for (std::size_t k = 0; k < places.size(); ++k) {
@@ -367,7 +369,7 @@ TEST(OwnerRows, AreTheRowsInPieces) {
                 moves[k] = ZU{random.uniform(), random.uniform()};
                 for (std::size_t j = 0; j < 70; ++j) z[j] += moves[k][0] * a[j], u[j] += moves[k][1] * a[j];
             }
-            for (int owner = 0; owner < owners; ++owner) rows.add(owner, places, moves.data(), zu[at(owner)].data());
+            for (int owner = 0; owner < owners; ++owner) rows.add(owner, some, moves.data(), zu[at(owner)].data());
             for (std::int64_t j = 0; j < 70; ++j) {
                 if (!rows.has_owner(j)) continue;
                 const ZU pair = zu[at(rows.owner_of(j))][at(rows.slot_of(j))];

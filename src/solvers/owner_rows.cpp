@@ -243,11 +243,11 @@ void OwnerRows::spread(std::int64_t batch, const double *factors, double *x) con
         entries_);
 }
 
-void OwnerRows::dots(int owner, std::span<const std::int32_t> places, std::span<const std::int32_t> later, const ZU *zu,
+void OwnerRows::dots(int owner, std::span<const Row> rows, std::span<const Row> later, const ZU *zu,
                      ZU *out) const noexcept {
     std::visit(
         [&](const auto &entries) {
-            for (std::size_t k = 0; k < places.size(); ++k) {
+            for (std::size_t k = 0; k < rows.size(); ++k) {
                 if (k < later.size()) {
                     const std::int64_t begin = piece(owner, later[k]).begin;
                     __builtin_prefetch(entries.slots.data() + begin);
@@ -255,20 +255,20 @@ void OwnerRows::dots(int owner, std::span<const std::int32_t> places, std::span<
                         __builtin_prefetch(entries.values.data() + begin);
                     }
                 }
-                const Piece p = piece(owner, places[k]);
+                const Piece p = piece(owner, rows[k]);
                 out[k] =
-                    dot(entries.slots.data() + p.begin, entries.values_of(places[k], p.begin), p.end - p.begin, zu);
+                    dot(entries.slots.data() + p.begin, entries.values_of(rows[k].place, p.begin), p.end - p.begin, zu);
             }
         },
         entries_);
 }
 
-void OwnerRows::add(int owner, std::span<const std::int32_t> places, const ZU *moves, ZU *zu) const noexcept {
+void OwnerRows::add(int owner, std::span<const Row> rows, const ZU *moves, ZU *zu) const noexcept {
     std::visit(
         [&](const auto &entries) {
-            for (std::size_t k = 0; k < places.size(); ++k) {
-                const Piece p = piece(owner, places[k]);
-                spdc::add(moves[k], entries.slots.data() + p.begin, entries.values_of(places[k], p.begin),
+            for (std::size_t k = 0; k < rows.size(); ++k) {
+                const Piece p = piece(owner, rows[k]);
+                spdc::add(moves[k], entries.slots.data() + p.begin, entries.values_of(rows[k].place, p.begin),
                           p.end - p.begin, zu);
             }
         },
@@ -313,7 +313,7 @@ void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, Hal
                 const std::int32_t first = scratch.first;
                 scratch.links.clear();
                 for (std::size_t r = 0; r < places.size(); ++r) {
-                    const Piece p = piece(owner, places[r]);
+                    const Piece p = piece(owner, locate(places[r]));
                     const auto values = entries.values_of(places[r], p.begin);
                     for (std::int64_t q = p.begin; q < p.end; ++q) {
                         const auto value = static_cast<float>(values[q - p.begin]);

@@ -53,11 +53,19 @@ class OwnerRows {
     /// x_j = a_j factors[r] for the lone features j of the r-th row of a batch.
     void spread(std::int64_t batch, const double *factors, double *x) const noexcept;
 
-    /// out[k] = <a, zu> over the owner's features, for the row at places[k]. `later`: places whose turn comes next.
-    void dots(int owner, std::span<const std::int32_t> places, std::span<const std::int32_t> later, const ZU *zu,
-              ZU *out) const noexcept;
-    /// zu += moves[k] a over the owner's features, for the row at places[k].
-    void add(int owner, std::span<const std::int32_t> places, const ZU *moves, ZU *zu) const noexcept;
+    /// Where to find the pieces of the row at a place.
+    struct Row {
+        std::int32_t place;
+        std::int64_t piece, start;
+    };
+    Row locate(std::int32_t place) const noexcept {
+        const std::int64_t batch = place / batch_rows;
+        return {place, batch * (batch_rows * owners_ + 1) + place % batch_rows, starts_[index(batch)]};
+    }
+    /// out[k] = <a, zu> over the owner's features, for each of the rows. `later`: rows whose turn comes next.
+    void dots(int owner, std::span<const Row> rows, std::span<const Row> later, const ZU *zu, ZU *out) const noexcept;
+    /// zu += moves[k] a over the owner's features, for each of the rows.
+    void add(int owner, std::span<const Row> rows, const ZU *moves, ZU *zu) const noexcept;
 
     /// Memory that a thread needs to compute Gram matrices.
     struct Scratch {
@@ -110,12 +118,10 @@ class OwnerRows {
     static std::size_t index(std::int64_t i) noexcept { return static_cast<std::size_t>(i); }
     static bool is_owned(std::uint32_t slot) noexcept { return slot != ~std::uint32_t{0}; }
     std::uint32_t mask() const noexcept { return (std::uint32_t{1} << bits_) - 1; }
-    /// The owner's entries of the row at this place.
-    Piece piece(int owner, std::int32_t place) const noexcept {
-        const std::int64_t batch = place / batch_rows;
-        const std::uint32_t *const p =
-            pieces_.data() + batch * (batch_rows * owners_ + 1) + owner * batch_rows + place % batch_rows;
-        return {starts_[index(batch)] + p[0], starts_[index(batch)] + p[1]};
+    /// The owner's entries of a row.
+    Piece piece(int owner, const Row &row) const noexcept {
+        const std::uint32_t *const p = pieces_.data() + row.piece + owner * batch_rows;
+        return {row.start + p[0], row.start + p[1]};
     }
     template <class Matrix> void number_features(const Matrix &matrix, Team &team);
     void deal(std::span<const std::uint32_t> counts, std::int64_t rows, Team &team);

@@ -78,12 +78,12 @@ struct Walk {
 struct Batch {
     std::int64_t id = 0;
     int count = 0;
-    std::int32_t place[m];
+    OwnerRows::Row rows[m];
     std::uint8_t row[m];      // of the batch
     std::uint8_t by_place[m]; // the visits in the order of memory
 
-    std::span<const std::int32_t> places(int first) const {
-        return {place + first, at(std::clamp(count - first, 0, Letter::size))};
+    std::span<const OwnerRows::Row> letter(int first) const {
+        return {rows + first, at(std::clamp(count - first, 0, Letter::size))};
     }
 };
 
@@ -474,7 +474,7 @@ template <class L> void OwnersMethod<L>::choose_rows(int thread, std::int64_t st
     for (const std::uint8_t r : permutations_[picks_[at(step)]]) {
         if ((live >> r & 1) == 0) continue;
         batch.row[j] = r;
-        batch.place[j] = places[r];
+        batch.rows[j] = rows_->locate(places[r]);
         visited_as[r] = static_cast<std::uint8_t>(j++);
         if (thread != 0) continue;
         __builtin_prefetch(&state_[at(places[r])], 1);
@@ -499,10 +499,11 @@ template <class L> void OwnersMethod<L>::send_parts(int thread, const Walk &walk
 template <class L>
 void OwnersMethod<L>::send_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end) noexcept {
     const bool is_all = end - begin > Letter::size; // then in the order of memory
-    std::int32_t places[m];
-    for (int j = begin; j < end; ++j) places[j - begin] = batch.place[is_all ? batch.by_place[j] : j];
+    OwnerRows::Row in_memory[m];
+    for (int k = 0; is_all && k < end; ++k) in_memory[k] = batch.rows[batch.by_place[k]];
     ZU sums[m];
-    rows_->dots(owner, {places, at(end - begin)}, batch.places(end), zu(owner).data(), sums);
+    rows_->dots(owner, {is_all ? in_memory : batch.rows + begin, at(end - begin)}, batch.letter(end), zu(owner).data(),
+                sums);
     double parts[letters][Letter::size]; // the last letter may not be full
     for (int letter = begin / Letter::size; letter * Letter::size < end; ++letter) {
         std::fill_n(parts[letter], Letter::size, 0.0);
@@ -536,7 +537,7 @@ template <class L> void OwnersMethod<L>::lead(const Walk &walk, const Batch &bat
 template <class L>
 double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, double sum, Changes &changes) noexcept {
     const int r = batch.row[j];
-    RowState &row = state_[at(batch.place[j])];
+    RowState &row = state_[at(batch.rows[j].place)];
     const double lone = walk.alpha * row.lone[0] + walk.beta * row.lone[1];
     sum += row.lone_norm2 * (steps_.power[j] * lone - steps_.tau * steps_.g[j] * row.lone[1]) + column_ * leading_.x0;
     const double s =
@@ -561,8 +562,8 @@ double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, doubl
     }
     if constexpr (HasBoundedDual<L>) {
         if (shrinks_) {
-            dropped_[at(batch.place[j])] = leading_.shrinking.watch(loss_, s, y, row.b, delta != 0,
-                                                                    leading_.shrinking.most, leading_.shrinking.least);
+            dropped_[at(batch.rows[j].place)] = leading_.shrinking.watch(
+                loss_, s, y, row.b, delta != 0, leading_.shrinking.most, leading_.shrinking.least);
         }
     }
     row.y = next;
@@ -573,16 +574,16 @@ double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, doubl
 template <class L> void OwnersMethod<L>::follow(int thread, const Walk &walk, const Batch &batch) noexcept {
     const int stretch = rows_at_a_time(thread);
     for (int begin = 0; begin < batch.count; begin += stretch) {
-        std::int32_t places[m];
+        OwnerRows::Row rows[m];
         ZU pairs[m];
         std::size_t moved = 0;
         for (int j = begin; j < std::min(begin + stretch, batch.count); ++j) {
             const double move = moves_[at(j / Letter::size)].await(walk.date, patience_)[j % Letter::size];
             if (move == 0) continue;
-            places[moved] = batch.place[j];
+            rows[moved] = batch.rows[j];
             pairs[moved++] = pair_of(walk, j, move);
         }
-        each_owner(thread, [&](int owner) { rows_->add(owner, {places, moved}, pairs, zu(owner).data()); });
+        each_owner(thread, [&](int owner) { rows_->add(owner, {rows, moved}, pairs, zu(owner).data()); });
     }
 }
 
