@@ -231,9 +231,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
     permutations_.resize(permutations);
     for (auto &permutation : permutations_) {
         std::iota(permutation.begin(), permutation.end(), std::uint8_t{0});
-        for (std::size_t k = m; k > 1; --k) {
-            std::swap(permutation[k - 1], permutation[at(random_.below(static_cast<std::int64_t>(k)))]);
-        }
+        random_.shuffle(permutation);
     }
     dropped_.resize(at(n_));
     sample_ = n_ < 1024 ? 1 : static_cast<int>(std::clamp<std::size_t>(std::bit_floor(at(n_) / 1024), 8, 64));
@@ -245,9 +243,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
 template <class L> void OwnersMethod<L>::gather_rows() {
     order_.resize(at(n_));
     std::iota(order_.begin(), order_.end(), 0);
-    for (std::size_t i = order_.size(); i > 1; --i) {
-        std::swap(order_[i - 1], order_[at(random_.below(static_cast<std::int64_t>(i)))]);
-    }
+    random_.shuffle(order_);
     rows_.emplace(problem_.matrix(), problem_.row_values(team_.size()), order_, V_, team_);
     make_numbers(team_, zu_, at(V_ * rows_->width()));
     make_numbers(team_, state_, at(n_));
