@@ -101,15 +101,13 @@ void FlagBarrier::wait(int thread) noexcept {
     }
 }
 
-void Letter::wait_for(unsigned date, int patience) const noexcept {
-    for (int spins = 0; date_.load(std::memory_order_acquire) != date; ++spins) {
-        if (spins < patience) {
-            relax();
-        } else if (spins < patience + 200) {
-            std::this_thread::yield();
-        } else {
-            std::this_thread::sleep_for(std::chrono::microseconds(50)); // others want the core
-        }
+void wait_a_moment(int turn, int patience) noexcept {
+    if (turn < patience) {
+        relax();
+    } else if (turn < patience + 200) {
+        std::this_thread::yield();
+    } else {
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
 }
 

@@ -96,6 +96,12 @@ class FlagBarrier {
     const int patience_;
 };
 
+/// Waits until ready(): spins, yields, and then sleeps, since others want the core.
+void wait_a_moment(int turn, int patience) noexcept;
+template <class Ready> void await(int patience, Ready &&ready) noexcept {
+    for (int turn = 0; !ready(); ++turn) wait_a_moment(turn, patience);
+}
+
 /// Seven numbers for other threads and the date they are of: a line of the cache, so that one transfer brings all. One thread writes; the
 /// next ones when all have read these. Nobody is woken: the writer would have to wait until no other core has the line any more.
 class alignas(64) Letter {
@@ -105,14 +111,11 @@ class alignas(64) Letter {
         std::copy(numbers, numbers + size, numbers_);
         date_.store(date, std::memory_order_release);
     }
-    /// The numbers of that date, when they are there.
-    const double *await(unsigned date, int patience) const noexcept {
-        if (date_.load(std::memory_order_acquire) != date) wait_for(date, patience);
-        return numbers_;
-    }
+    unsigned date() const noexcept { return date_.load(std::memory_order_acquire); }
+    /// Those of the date seen last.
+    const double *numbers() const noexcept { return numbers_; }
 
   private:
-    void wait_for(unsigned date, int patience) const noexcept;
     double numbers_[size] = {};
     std::atomic<unsigned> date_{0};
 };

@@ -202,15 +202,41 @@ TEST(OwnerShares, AreWholeAndNoThreadButTheLeaderIsWithout) {
         for (int threads = 1; threads <= 40; ++threads) {
             const OwnerShares shares(owners, threads);
             EXPECT_LE(shares.threads(), threads);
-            EXPECT_EQ(shares.first(0), 0);
-            EXPECT_EQ(shares.first(shares.threads()), owners);
+            EXPECT_EQ(shares.end(0), owners);
+            int next = 0, sent = 0;
             for (int thread = 1; thread < shares.threads(); ++thread) {
-                EXPECT_LT(shares.first(thread), shares.first(thread + 1)) << owners << " owners, " << threads;
+                EXPECT_EQ(shares.first(thread), next);
+                EXPECT_GT(shares.end(thread), next) << owners << " owners, " << threads;
+                next = shares.end(thread);
+                for (const auto &sender : shares.senders(thread)) sent += sender.owners;
             }
+            EXPECT_EQ(shares.first(0), next);
+            for (const auto &sender : shares.senders(0)) sent += sender.owners;
+            EXPECT_EQ(sent, owners);
         }
     }
-    EXPECT_EQ(OwnerShares(14, 8).first(1), 0); // the leader of eight has none
-    EXPECT_EQ(OwnerShares(14, 4).first(1), 2);
+    EXPECT_EQ(OwnerShares(14, 8).first(0), 14); // the leader of eight has none
+    EXPECT_EQ(OwnerShares(14, 4).first(0), 12);
+}
+
+/// Whoever has them, the parts of a pair are added up first.
+TEST(OwnerShares, PairsAreSentTogetherOrOneAfterAnother) {
+    for (int owners = 1; owners <= 32; ++owners) {
+        for (int threads = 1; threads <= 20; ++threads) {
+            const OwnerShares shares(owners, threads);
+            const auto senders = shares.senders();
+            int owner = 0;
+            for (std::size_t k = 0; k < senders.size(); ++k) {
+                EXPECT_EQ(senders[k].owner, owner);
+                owner += senders[k].owners;
+                EXPECT_TRUE(senders[k].owners == 1 || senders[k].owner % 2 == 0);
+                const bool is_first = senders[k].owner % 2 == 0 && owner < owners;
+                EXPECT_EQ(senders[k].is_half, senders[k].owners == 1 && is_first) << owners << " owners, " << threads;
+                EXPECT_TRUE(!senders[k].is_half || senders[k + 1].owners == 1);
+            }
+            EXPECT_EQ(owner, owners);
+        }
+    }
 }
 
 TEST(SpdcOwnersThreads, TakeFewRows) {
@@ -478,15 +504,19 @@ TEST(LetterThreads, ComeInTheirTurn) {
                 const auto date = static_cast<unsigned>(round - 150); // runs over on its way
                 double numbers[Letter::size];
                 if (thread > 0) {
-                    const double *const asked = question.await(date, patience);
+                    await(patience, [&] { return question.date() == date; });
+                    const double *const asked = question.numbers();
                     for (int k = 0; k < Letter::size; ++k) numbers[k] = asked[k] * thread;
                     answers[at(thread - 1)].send(numbers, date);
                     continue;
                 }
                 for (int k = 0; k < Letter::size; ++k) numbers[k] = round + k;
                 question.send(numbers, date);
+                await(patience, [&] {
+                    return std::ranges::all_of(answers, [&](const Letter &answer) { return answer.date() == date; });
+                });
                 for (int other = 0; other < others; ++other) {
-                    const double *const answer = answers[at(other)].await(date, patience);
+                    const double *const answer = answers[at(other)].numbers();
                     for (int k = 0; k < Letter::size; ++k) wrong += answer[k] != (round + k) * (other + 1) ? 1 : 0;
                 }
             }

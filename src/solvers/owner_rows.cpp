@@ -101,29 +101,29 @@ void OwnerRows::split(const Matrix &matrix, std::span<const std::int32_t> order,
 /// Each thread counts the entries in a range of columns: no two write the same counter.
 template <class Matrix> void OwnerRows::number_features(const Matrix &matrix, Team &team) {
     const std::vector<std::int64_t> borders = column_parts(matrix, team.size());
-    Large<std::uint32_t> counts;
-    make_numbers(team, counts, at(matrix.cols()));
-    fill_zeros(team, counts.data(), counts.size());
+    make_numbers(team, slots_, at(matrix.cols()));
+    fill_zeros(team, slots_.data(), slots_.size());
     team.for_each(static_cast<std::int64_t>(borders.size()) - 1, [&](std::int64_t range) {
         const std::int64_t first = borders[at(range)], last = borders[at(range) + 1];
         const double share = static_cast<double>(range) / static_cast<double>(borders.size() - 1);
         each_row_from(matrix, first, share, [&](std::int64_t, const auto &row, std::int64_t q) {
             for (; q < row.size() && row.column(q) < last; ++q) {
-                counts[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
+                slots_[at(row.column(q))] += row.value(q) != 0 ? 1 : 0;
             }
         });
     });
-    deal(counts, matrix.rows(), team);
+    deal(matrix.rows(), team);
 }
 
-/// A counting sort by bucket: where a feature stands depends on the features before it in its bucket and on the buckets above.
-void OwnerRows::deal(std::span<const std::uint32_t> counts, std::int64_t rows, Team &team) {
-    const auto d = static_cast<std::int64_t>(counts.size());
+/// Slots from counts. A counting sort by bucket: where a feature stands depends on the features before it in its bucket and on the buckets
+/// above.
+void OwnerRows::deal(std::int64_t rows, Team &team) {
+    const auto d = static_cast<std::int64_t>(slots_.size());
     std::vector<std::array<std::int64_t, buckets>> tops(at(chunks));
     team.for_each(chunks, [&](std::int64_t chunk) {
         tops[at(chunk)].fill(0);
         for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
-            ++tops[at(chunk)][bucket_of(counts[at(j)])];
+            ++tops[at(chunk)][bucket_of(slots_[at(j)])];
         }
     });
     std::int64_t rank = 0;
@@ -136,11 +136,10 @@ void OwnerRows::deal(std::span<const std::uint32_t> counts, std::int64_t rows, T
     }
     const std::int64_t lines = (rank - hot_ * owners_ + line - 1) / line;
     width_ = hot_ + (lines + owners_ - 1) / owners_ * line;
-    make_numbers(team, slots_, at(d));
     team.for_each(chunks, [&](std::int64_t chunk) {
         for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
-            const bool is_lone = counts[at(j)] <= 1;
-            slots_[at(j)] = is_lone ? ~std::uint32_t{0} : slot_at(tops[at(chunk)][bucket_of(counts[at(j)])]++);
+            const std::uint32_t count = slots_[at(j)];
+            slots_[at(j)] = count <= 1 ? ~std::uint32_t{0} : slot_at(tops[at(chunk)][bucket_of(count)]++);
         }
     });
 }
@@ -278,7 +277,6 @@ void OwnerRows::add(int owner, std::span<const Row> rows, const ZU *moves, ZU *z
 void OwnerRows::reserve(Scratch &scratch) const {
     scratch.last.resize(at(width_));
     scratch.products.resize(batch_rows * gram_row);
-    scratch.hot.resize(at(hot_));
 }
 
 void OwnerRows::clear(Scratch &scratch) noexcept {
@@ -286,56 +284,81 @@ void OwnerRows::clear(Scratch &scratch) noexcept {
     scratch.first = 0;
 }
 
-/// Each row that has the feature meets those before it, and some that do not have it, four at a time.
-void OwnerRows::add_hot(Scratch &scratch) noexcept {
-    for (Scratch::Column &column : scratch.hot) {
-        for (std::uint64_t rest = column.rows; rest != 0; rest &= rest - 1) {
-            const int r = std::countr_zero(rest);
-            float *const products = scratch.products.data() + r * gram_row;
-            for (int c = 0; c <= (r | 3); ++c) products[c] += column.values[r] * column.values[c];
+/// Links every entry of the owner in these rows to the one before it with the same feature, and lists those that have one: which, no
+/// branch predictor knows. Says how many entries there are.
+template <class E>
+std::int32_t OwnerRows::chain(const E &entries, int owner, std::span<const std::int32_t> places,
+                              Scratch &scratch) const {
+    std::int64_t most = 0;
+    for (const std::int32_t place : places) {
+        const Piece p = piece(owner, locate(place));
+        most += p.end - p.begin;
+    }
+    if (scratch.links.size() < at(most)) scratch.links.resize(at(most));
+    scratch.meeting.resize(at(most) + 1);
+    std::int32_t *const last = scratch.last.data(), *meeting = scratch.meeting.data();
+    std::int32_t k = 0;
+    for (std::size_t r = 0; r < places.size(); ++r) {
+        const Piece p = piece(owner, locate(places[r]));
+        const auto values = entries.values_of(places[r], p.begin);
+        for (std::int64_t q = p.begin; q < p.end; ++q, ++k) {
+            const auto slot = entries.slots[at(q)];
+            const std::int32_t before = std::exchange(last[slot], scratch.first + k) - scratch.first;
+            scratch.links[at(k)] = {before, static_cast<std::int32_t>(r), static_cast<float>(values[q - p.begin])};
+            *meeting = k;
+            meeting += slot >= hot_ && before >= 0 ? 1 : 0;
         }
-        column = {};
+    }
+    scratch.meeting.resize(at(meeting - scratch.meeting.data()));
+    return k;
+}
+
+/// Each entry meets those before it in its chain.
+void OwnerRows::add_chained(Scratch &scratch) noexcept {
+    for (const std::int32_t k : scratch.meeting) {
+        const Scratch::Link &own = scratch.links[at(k)];
+        float *const products = scratch.products.data() + own.row * gram_row;
+        for (std::int32_t before = own.before; before >= 0;) {
+            const Scratch::Link &link = scratch.links[at(before)];
+            products[link.row] += own.value * link.value;
+            before = link.before;
+        }
     }
 }
 
-/// Owner by owner, entries of the same feature are chained, and each meets those before it in its chain. Entries are numbered on from
-/// owner to owner and batch to batch, so that old chains need not be cleared. Features of many rows, which most pairs have, stand in
-/// columns instead.
+/// Each row that has the feature meets those before it, and some that do not have it, four at a time.
+void OwnerRows::add_hot(Scratch &scratch) const noexcept {
+    for (std::int64_t slot = 0; slot < hot_; ++slot) {
+        alignas(64) float column[gram_row] = {};
+        std::uint64_t rows = 0; // a bit for each that has it
+        for (std::int32_t k = scratch.last[at(slot)] - scratch.first; k >= 0; k = scratch.links[at(k)].before) {
+            column[scratch.links[at(k)].row] = scratch.links[at(k)].value;
+            rows |= std::uint64_t{1} << scratch.links[at(k)].row;
+        }
+        for (; rows != 0; rows &= rows - 1) {
+            const int r = std::countr_zero(rows);
+            float *const products = scratch.products.data() + r * gram_row;
+            for (int c = 0; c <= (r | 3); ++c) products[c] += column[r] * column[c];
+        }
+    }
+}
+
+/// Owner by owner, entries of the same feature are chained; features of many rows, which most pairs have, stand in columns then. Entries are
+/// numbered on from owner to owner and batch to batch, so that old chains need not be cleared.
 void OwnerRows::gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const {
     std::fill(scratch.products.begin(), scratch.products.end(), 0.0F);
-    float *const products = scratch.products.data();
-    std::int32_t *const last = scratch.last.data();
     std::visit(
         [&](const auto &entries) {
-            const auto *const slots = entries.slots.data();
             for (int owner = 0; owner < owners_; ++owner) {
                 if (scratch.first > std::numeric_limits<std::int32_t>::max() / 2) clear(scratch);
-                const std::int32_t first = scratch.first;
-                scratch.links.clear();
-                for (std::size_t r = 0; r < places.size(); ++r) {
-                    const Piece p = piece(owner, locate(places[r]));
-                    const auto values = entries.values_of(places[r], p.begin);
-                    for (std::int64_t q = p.begin; q < p.end; ++q) {
-                        const auto value = static_cast<float>(values[q - p.begin]);
-                        if (slots[q] < hot_) {
-                            scratch.hot[slots[q]].values[r] = value;
-                            scratch.hot[slots[q]].rows |= std::uint64_t{1} << r;
-                            continue;
-                        }
-                        const std::int32_t top = last[slots[q]];
-                        for (std::int32_t k = top; k >= first; k = scratch.links[at(k - first)].before) {
-                            const Scratch::Link &link = scratch.links[at(k - first)];
-                            products[r * gram_row + at(link.row)] += value * link.value;
-                        }
-                        last[slots[q]] = first + static_cast<std::int32_t>(scratch.links.size());
-                        scratch.links.push_back({top, static_cast<std::int32_t>(r), value});
-                    }
-                }
+                const std::int32_t count = chain(entries, owner, places, scratch);
+                add_chained(scratch);
                 add_hot(scratch);
-                scratch.first += static_cast<std::int32_t>(scratch.links.size());
+                scratch.first += count;
             }
         },
         entries_);
+    const float *const products = scratch.products.data();
     for (int r = 0; r < batch_rows; ++r) {
         for (int c = 0; c < batch_rows; ++c) {
             out[r * gram_row + c] = to_half(r == c ? 0 : products[std::max(r, c) * gram_row + std::min(r, c)]);

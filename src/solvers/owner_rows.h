@@ -77,11 +77,7 @@ class OwnerRows {
             float value;
         };
         std::vector<Link> links;
-        struct alignas(64) Column { // of a hot feature
-            float values[gram_row];
-            std::uint64_t rows; // a bit for each that has it
-        };
-        std::vector<Column> hot;
+        std::vector<std::int32_t> meeting; // links to a feature that a row before has, too
         std::vector<float> products;
     };
     void reserve(Scratch &scratch) const;
@@ -124,9 +120,12 @@ class OwnerRows {
         return {row.start + p[0], row.start + p[1]};
     }
     template <class Matrix> void number_features(const Matrix &matrix, Team &team);
-    void deal(std::span<const std::uint32_t> counts, std::int64_t rows, Team &team);
+    void deal(std::int64_t rows, Team &team);
     std::uint32_t slot_at(std::int64_t place) const noexcept;
-    static void add_hot(Scratch &scratch) noexcept;
+    template <class E>
+    std::int32_t chain(const E &entries, int owner, std::span<const std::int32_t> places, Scratch &scratch) const;
+    static void add_chained(Scratch &scratch) noexcept;
+    void add_hot(Scratch &scratch) const noexcept;
     template <class Matrix> void measure_rows(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);
     template <class Value, class Matrix>
     void split(const Matrix &matrix, std::span<const std::int32_t> order, Team &team);

@@ -134,30 +134,30 @@ template <class L> class OwnersMethod final : public Method {
     void super_step(int thread, Walk &walk, const Batch &now, Batch &next) noexcept;
     void choose_rows(int thread, std::int64_t step, Batch &batch) const noexcept;
     void send_parts(int thread, const Walk &walk, const Batch &batch) noexcept;
-    void send_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end) noexcept;
+    void add_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end,
+                   double (&parts)[letters][Letter::size]) noexcept;
+    void sum_parts(const Walk &walk, int letter, double (&sums)[Letter::size]) const noexcept;
     void lead(const Walk &walk, const Batch &batch) noexcept;
     double visit(const Walk &walk, const Batch &batch, int j, double sum, Changes &changes) noexcept;
     void follow(int thread, const Walk &walk, const Batch &batch) noexcept;
     void rebase(int thread, Walk &walk) noexcept;
     double distance(int owner, const Walk &walk) noexcept;
+    double lone_distance(const Walk &walk) const noexcept;
+    double squared_distance(const Walk &walk, const ZU &pair) const noexcept {
+        const double away = walk.alpha * pair[0] + (walk.beta + 1 / lambda_) * pair[1];
+        return away * away;
+    }
     /// {mz, mu} of row j of a batch, whose dual moved so far.
     ZU pair_of(const Walk &walk, int j, double move) const noexcept {
         const double mu = move * steps_.inverse_n;
         return ZU{(move * steps_.ahead[j] - walk.beta * mu) * walk.inverse_alpha, mu};
     }
     template <class Visit> void each_owner(int thread, Visit &&visit) {
-        for (int b = shares_.first(thread); b < shares_.first(thread + 1); ++b) visit(b);
+        for (int owner = shares_.first(thread); owner < shares_.end(thread); ++owner) visit(owner);
     }
     /// Letter by letter, so that the leader can begin soon; where a thread has many owners, each has the batch in one go, so that its
     /// features stay in near caches.
-    int rows_at_a_time(int thread) const {
-        return shares_.first(thread + 1) - shares_.first(thread) <= 2 ? Letter::size : m;
-    }
-    /// What an owner does for all: its share of the rows.
-    std::span<RowState> rows_of(int owner) {
-        const std::int64_t begin = n_ * owner / V_;
-        return std::span(state_).subspan(at(begin), at(n_ * (owner + 1) / V_ - begin));
-    }
+    int rows_at_a_time(int thread) const { return shares_.end(thread) - shares_.first(thread) <= 2 ? Letter::size : m; }
     std::span<ZU> zu(int owner) { return std::span(zu_).subspan(at(owner * rows_->width()), at(rows_->width())); }
 
     const Problem &problem_;
@@ -185,6 +185,7 @@ template <class L> class OwnersMethod final : public Method {
     struct alignas(128) Leading {
         double x0 = 0, u0 = 0; // of the intercept, in units of its column
         double moved = 0, young = 0;
+        double distance = 0; // see lone_distance
         Shrinking shrinking;
     };
     Leading leading_;
@@ -328,7 +329,7 @@ template <class L> void OwnersMethod<L>::start_sweep() {
 
 template <class L> void OwnersMethod<L>::end_sweep() {
     if (measures_gap_) {
-        double quadratic = 0;
+        double quadratic = leading_.distance;
         for (const Sum &distance : distances_) quadratic += distance.value;
         const double gap = leading_.young / static_cast<double>(n_) + 0.5 * lambda_ * quadratic;
         estimated_gap_ = gap * fallen_since(gap / last_gap_, shrinks_);
@@ -412,23 +413,25 @@ template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
     if (thread == 0) walk_ = walk;
 }
 
-/// |x + u/lambda|^2 over the owner's features and the lone ones of its share of the rows: g(x) + g*(-u) + <u, x> is lambda/2 of it.
+/// |x + u/lambda|^2 over the owner's features, and over the lone ones: g(x) + g*(-u) + <u, x> is lambda/2 of it.
 template <class L> double OwnersMethod<L>::distance(int owner, const Walk &walk) noexcept {
-    const auto square = [&](const ZU &pair) {
-        const double away = walk.alpha * pair[0] + (walk.beta + 1 / lambda_) * pair[1];
-        return away * away;
-    };
     double sum = 0;
-    for (const ZU &pair : zu(owner)) sum += square(pair);
-    for (const RowState &row : rows_of(owner)) sum += row.lone_norm2 * square(row.lone);
+    for (const ZU &pair : zu(owner)) sum += squared_distance(walk, pair);
     return sum;
 }
 
-/// Every thread adds up over its owners, the leader draws the conclusions for all.
+template <class L> double OwnersMethod<L>::lone_distance(const Walk &walk) const noexcept {
+    double sum = 0;
+    for (const RowState &row : state_) sum += row.lone_norm2 * squared_distance(walk, row.lone);
+    return sum;
+}
+
+/// Every thread adds up over its owners, the leader over its rows; it draws the conclusions for all.
 template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk) {
     const bool measures_gap = walk.visits - visits_at_gap_ >= n_ / 2;
     barrier_.wait(thread);
     if (measures_gap) each_owner(thread, [&](int owner) { distances_[at(owner)].value = distance(owner, walk); });
+    if (measures_gap && thread == 0) leading_.distance = lone_distance(walk);
     barrier_.wait(thread);
     if (thread == 0) {
         walk_ = walk;
@@ -486,32 +489,36 @@ template <class L> void OwnersMethod<L>::choose_rows(int thread, std::int64_t st
 template <class L> void OwnersMethod<L>::send_parts(int thread, const Walk &walk, const Batch &batch) noexcept {
     const int stretch = rows_at_a_time(thread);
     for (int begin = 0; begin < batch.count; begin += stretch) {
-        each_owner(thread,
-                   [&](int owner) { send_parts(owner, walk, batch, begin, std::min(begin + stretch, batch.count)); });
+        const int end = std::min(begin + stretch, batch.count);
+        for (const auto &sender : shares_.senders(thread)) {
+            double parts[letters][Letter::size]; // the last letter may not be full
+            std::fill_n(parts[begin / Letter::size], (end - begin + Letter::size - 1) / Letter::size * Letter::size,
+                        0.0);
+            for (int owner = sender.owner; owner < sender.owner + sender.owners; ++owner) {
+                add_parts(owner, walk, batch, begin, end, parts);
+            }
+            for (int letter = begin / Letter::size; letter * Letter::size < end; ++letter) {
+                parts_[at(sender.owner * letters + letter)].send(parts[letter], walk.date);
+            }
+        }
     }
 }
 
 /// One owner's, of rows [begin, end).
 template <class L>
-void OwnersMethod<L>::send_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end) noexcept {
+void OwnersMethod<L>::add_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end,
+                                double (&parts)[letters][Letter::size]) noexcept {
     const bool is_all = end - begin > Letter::size; // then in the order of memory
     OwnerRows::Row in_memory[m];
     for (int k = 0; is_all && k < end; ++k) in_memory[k] = batch.rows[batch.by_place[k]];
     ZU sums[m];
     rows_->dots(owner, {is_all ? in_memory : batch.rows + begin, at(end - begin)}, batch.letter(end), zu(owner).data(),
                 sums);
-    double parts[letters][Letter::size]; // the last letter may not be full
-    for (int letter = begin / Letter::size; letter * Letter::size < end; ++letter) {
-        std::fill_n(parts[letter], Letter::size, 0.0);
-    }
     for (int k = begin; k < end; ++k) {
         const int j = is_all ? batch.by_place[k] : k;
         const ZU sum = sums[k - begin];
         const double A = walk.alpha * steps_.power[j], B = steps_.power[j] * walk.beta - steps_.tau * steps_.g[j];
-        parts[j / Letter::size][j % Letter::size] = A * sum[0] + B * sum[1];
-    }
-    for (int letter = begin / Letter::size; letter * Letter::size < end; ++letter) {
-        parts_[at(owner * letters + letter)].send(parts[letter], walk.date);
+        parts[j / Letter::size][j % Letter::size] += A * sum[0] + B * sum[1];
     }
 }
 
@@ -519,13 +526,34 @@ template <class L> void OwnersMethod<L>::lead(const Walk &walk, const Batch &bat
     Changes changes;
     for (int first = 0; first < batch.count; first += Letter::size) {
         double s[Letter::size] = {}, moves[Letter::size] = {};
-        for (int owner = 0; owner < V_; ++owner) {
-            const double *const parts = parts_[at(owner * letters + first / Letter::size)].await(walk.date, patience_);
-            for (int k = 0; k < Letter::size; ++k) s[k] += parts[k];
-        }
+        sum_parts(walk, first / Letter::size, s);
         const int count = std::min(Letter::size, batch.count - first);
         for (int k = 0; k < count; ++k) moves[k] = visit(walk, batch, first + k, s[k], changes);
         moves_[at(first / Letter::size)].send(moves, walk.date);
+    }
+}
+
+/// What all owners sent. All letters are looked at in each turn, none waits for the one before: that they come from other cores takes the
+/// time of one. Sums are of pairs of owners first, whether one thread has both or two have.
+template <class L>
+void OwnersMethod<L>::sum_parts(const Walk &walk, int letter, double (&sums)[Letter::size]) const noexcept {
+    const auto from = [&](const OwnerShares::Sender &sender) -> const Letter & {
+        return parts_[at(sender.owner * letters + letter)];
+    };
+    const auto senders = shares_.senders();
+    await(patience_, [&] {
+        unsigned late = 0;
+        for (const auto &sender : senders) late |= from(sender).date() ^ walk.date;
+        return late == 0;
+    });
+    for (std::size_t s = 0; s < senders.size(); ++s) {
+        const double *const parts = from(senders[s]).numbers();
+        if (senders[s].is_half) {
+            const double *const others = from(senders[++s]).numbers();
+            for (int k = 0; k < Letter::size; ++k) sums[k] += parts[k] + others[k];
+        } else {
+            for (int k = 0; k < Letter::size; ++k) sums[k] += parts[k];
+        }
     }
 }
 
@@ -568,16 +596,19 @@ double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, doubl
 
 /// The moves of seven rows as soon as their letter is there.
 template <class L> void OwnersMethod<L>::follow(int thread, const Walk &walk, const Batch &batch) noexcept {
+    if (shares_.first(thread) == shares_.end(thread)) return;
     const int stretch = rows_at_a_time(thread);
     for (int begin = 0; begin < batch.count; begin += stretch) {
         OwnerRows::Row rows[m];
         ZU pairs[m];
         std::size_t moved = 0;
         for (int j = begin; j < std::min(begin + stretch, batch.count); ++j) {
-            const double move = moves_[at(j / Letter::size)].await(walk.date, patience_)[j % Letter::size];
-            if (move == 0) continue;
+            const Letter &letter = moves_[at(j / Letter::size)];
+            if (j % Letter::size == 0) await(patience_, [&] { return letter.date() == walk.date; });
+            const double move = letter.numbers()[j % Letter::size];
             rows[moved] = batch.rows[j];
-            pairs[moved++] = pair_of(walk, j, move);
+            pairs[moved] = pair_of(walk, j, move);
+            moved += move != 0 ? 1 : 0; // no branch: nobody knows which
         }
         each_owner(thread, [&](int owner) { rows_->add(owner, {rows, moved}, pairs, zu(owner).data()); });
     }
