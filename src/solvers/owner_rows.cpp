@@ -162,12 +162,16 @@ void OwnerRows::measure_rows(const Matrix &matrix, std::span<const std::int32_t>
         std::int64_t entries = 0;
         for (std::int64_t p = batch * batch_rows; p < std::min(n, (batch + 1) * batch_rows); ++p) {
             const auto row = matrix.row(order[at(p)]);
-            double norm2 = 0;
+            if constexpr (!requires { typename Matrix::value_type; }) { // one value
+                const double value = row.size() > 0 ? row.value(0) : 0;
+                norms2_[at(p)] = static_cast<double>(row.size()) * value * value;
+                entries += value != 0 ? row.size() : 0;
+                continue;
+            }
             for (std::int64_t q = 0; q < row.size(); ++q) {
-                norm2 += row.value(q) * row.value(q);
+                norms2_[at(p)] += row.value(q) * row.value(q);
                 entries += row.value(q) != 0 ? 1 : 0;
             }
-            norms2_[at(p)] = norm2;
         }
         starts_[at(batch) + 1] = entries;
     });

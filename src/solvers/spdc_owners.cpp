@@ -32,6 +32,7 @@
 #include <atomic>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -366,22 +367,32 @@ template <class L> void OwnersMethod<L>::shrink() {
     }
 }
 
-/// Batches of live rows alone: half-empty ones cost as many waits as full ones. The threads then compute their Gram matrices.
+/// Batches of live rows alone: half-empty ones cost as many waits as full ones. After a sweep over all rows nearly the same rows are live as
+/// before it: then their batches stay, and rows that are new come behind them. The threads compute the Gram matrices that are missing.
 template <class L> void OwnersMethod<L>::regroup() {
-    std::vector<std::int32_t> places;
-    places.reserve(at(live_));
+    std::vector<std::int32_t> live;
+    live.reserve(at(live_));
     for (std::int64_t batch = 0; batch < batches_->count(); ++batch) {
         for (std::uint64_t rest = batches_->live[at(batch)]; rest != 0; rest &= rest - 1) {
-            places.push_back(batches_->rows(batch)[at(std::countr_zero(rest))]);
+            live.push_back(batches_->rows(batch)[at(std::countr_zero(rest))]);
         }
     }
-    fewer_.places = std::move(places);
-    fewer_.live.assign(at((live_ + m - 1) / m), (std::uint64_t{1} << m) - 1);
-    if (live_ % m != 0) fewer_.live.back() = (std::uint64_t{1} << (live_ % m)) - 1;
+    enum : std::uint8_t { not_live, is_new, is_kept };
+    std::vector<std::uint8_t> kinds(at(n_), not_live); // by place
+    for (const std::int32_t place : live) kinds[at(place)] = is_new;
+    auto &places = fewer_.places;
+    const auto still = std::ranges::count_if(places, [&](std::int32_t place) { return kinds[at(place)] == is_new; });
+    if (4 * still < 3 * std::ssize(places)) places.clear();
+    next_gram_ = std::ssize(places) / m; // the last one may not have been full
+    for (const std::int32_t place : places) kinds[at(place)] *= is_kept;
+    std::ranges::copy_if(live, std::back_inserter(places), [&](std::int32_t p) { return kinds[at(p)] == is_new; });
+    fewer_.live.assign((places.size() + m - 1) / m, 0);
+    for (std::size_t k = 0; k < places.size(); ++k) {
+        fewer_.live[k / m] |= static_cast<std::uint64_t>(kinds[at(places[k])] != not_live) << k % m;
+    }
     fewer_.gram.resize(fewer_.live.size() * m * gram_row);
     batches_ = &fewer_;
     regroups_ = true;
-    next_gram_ = 0;
 }
 
 template <class L> void OwnersMethod<L>::advance(double passes) {
@@ -415,9 +426,15 @@ template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
 
 /// |x + u/lambda|^2 over the owner's features, and over the lone ones: g(x) + g*(-u) + <u, x> is lambda/2 of it.
 template <class L> double OwnersMethod<L>::distance(int owner, const Walk &walk) noexcept {
-    double sum = 0;
-    for (const ZU &pair : zu(owner)) sum += squared_distance(walk, pair);
-    return sum;
+    constexpr std::size_t line = 4, step = 4 * line; // of features that few rows have, a quarter tells enough
+    const std::span<const ZU> pairs = zu(owner);
+    const std::size_t first = std::min<std::size_t>(pairs.size() / line * line, 4096);
+    double sum = 0, rest = 0;
+    for (const ZU &pair : pairs.first(first)) sum += squared_distance(walk, pair);
+    for (std::size_t k = first; k + line <= pairs.size(); k += step) {
+        for (const ZU &pair : pairs.subspan(k, line)) rest += squared_distance(walk, pair);
+    }
+    return sum + 4 * rest;
 }
 
 template <class L> double OwnersMethod<L>::lone_distance(const Walk &walk) const noexcept {
