@@ -54,7 +54,9 @@ def _is_same(array: np.ndarray, other: np.ndarray) -> bool:
 
 def _as_read(X) -> _core.Dataset | None:
     """The matrix of the Data that X comes from, if it does. Its entries are the library's memory, which is read-only and was looked at
-    when it was read: a second look would be 2 % of a fit. The offsets are SciPy's copy, which anybody may change."""
+    when it was read: a second look would be 1 % of a fit. The offsets are SciPy's copy, which anybody may change."""
+    if X.data.flags.writeable:
+        return None
     matrix = _in_use.get(X.data.__array_interface__["data"][0])
     if matrix is None or matrix.shape != X.shape:
         return None

@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 import scipy.sparse
 from joblib import effective_n_jobs
+from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
@@ -90,6 +91,8 @@ class Certified:
 
     def _validate_params(self):
         """scikit-learn's look at the parameters, without its look at the signature: a third of the time of a small fit."""
+        if get_config()["skip_parameter_validation"]:
+            return
         names = [name for name in vars(self) if name in self._parameter_constraints]
         try:
             _accept(type(self), tuple(names), *(getattr(self, name) for name in names))
@@ -158,7 +161,8 @@ class Certified:
             *(penalty_factors, {}, False, problem["copy"]),
         )
         job.set_penalty(l1, l2, lower, math.inf)
-        classes = np.array([float(label) for label in job.label_names]) if job.label_names else None
+        labels = job.label_names
+        classes = np.array([float(label) for label in labels]) if labels else None
         if solver not in _core.SOLVERS:
             solver = "auto"  # scikit-learn's names
         if solver == "auto" and self.copy:
@@ -244,8 +248,8 @@ def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> 
         intercept = "penalized" if penalize else "free"
     result = estimator._minimize(dataset_of(estimator, X), y, intercept=intercept, since=since, **problem)
     result.problem["constant_column"] = intercept_scaling if has_column else None  # for verify
-    coef = np.atleast_2d(result.coef)
-    intercepts = np.atleast_1d(np.asarray(result.intercept, dtype=np.float64))
+    coef = result.coef.reshape(-1, X.shape[1])
+    intercepts = np.array(result.intercept, dtype=np.float64, ndmin=1)
     if has_column:
         coef, intercepts = coef[:, :-1], coef[:, -1] * intercept_scaling
     return result, coef, intercepts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import BaseEstimator
 from sklearn.linear_model._base import LinearClassifierMixin, SparseCoefMixin
 from sklearn.preprocessing import LabelBinarizer
 from sklearn.utils import column_or_1d, compute_sample_weight
@@ -197,7 +197,6 @@ class LogisticRegression(Classifier):
         self.n_jobs = n_jobs
         self.copy = copy
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -211,6 +210,7 @@ class LogisticRegression(Classifier):
         -------
         self
         """
+        self._validate_params()
         share = {"l1": 1.0, "l2": 0.0}.get(self.penalty, self.l1_ratio or 0.0)
         if self.penalty is None:
             return self._fit_unpenalised(X, y, sample_weight)
@@ -355,7 +355,6 @@ class LinearSVC(Classifier):
         self.n_jobs = n_jobs
         self.copy = copy
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -369,6 +368,7 @@ class LinearSVC(Classifier):
         -------
         self
         """
+        self._validate_params()
         if self.multi_class != "ovr":
             raise NotImplementedError("multi_class='crammer_singer' is not offered; take 'ovr'")
         self._fit_labels(
@@ -457,7 +457,6 @@ class RidgeClassifier(RidgeBase, LinearClassifierMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.copy = copy
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -471,6 +470,7 @@ class RidgeClassifier(RidgeBase, LinearClassifierMixin, BaseEstimator):
         -------
         self
         """
+        self._validate_params()
         X, y, weights = self._validated(X, y, sample_weight, multi_output=True)
         self._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1)
         codes = self._label_binarizer.fit_transform(y).astype(np.float64)

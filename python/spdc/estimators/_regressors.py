@@ -7,7 +7,7 @@ import time
 
 import numpy as np
 import scipy.sparse
-from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.linear_model._base import LinearModel
 from sklearn.metrics import d2_tweedie_score
 from sklearn.utils._param_validation import StrOptions
@@ -154,7 +154,6 @@ class Ridge(MultiOutputMixin, RegressorMixin, RidgeBase, LinearModel):
         self.n_jobs = n_jobs
         self.copy = copy
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -168,6 +167,7 @@ class Ridge(MultiOutputMixin, RegressorMixin, RidgeBase, LinearModel):
         -------
         self
         """
+        self._validate_params()
         X, y, weights = self._validated(X, y, sample_weight, multi_output=True, y_numeric=True)
         is_column = y.ndim == 2 and y.shape[1] == 1
         self._fit_targets(X, y[:, 0] if is_column else y, weights)
@@ -270,7 +270,6 @@ class ElasticNet(MultiOutputMixin, RegressorMixin, SeveralTargets, LinearModel):
         self.n_jobs = n_jobs
         self.copy = copy
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -284,6 +283,7 @@ class ElasticNet(MultiOutputMixin, RegressorMixin, SeveralTargets, LinearModel):
         -------
         self
         """
+        self._validate_params()
         X, y, weights = self._validated(X, y, sample_weight, multi_output=True, y_numeric=True)
         targets = 1 if y.ndim == 1 else y.shape[1]
         if y.ndim == 2 and targets == 1:
@@ -482,7 +482,6 @@ class LinearSVR(RegressorMixin, Certified, LinearModel):
         self.n_jobs = n_jobs
         self.copy = copy
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -496,6 +495,7 @@ class LinearSVR(RegressorMixin, Certified, LinearModel):
         -------
         self
         """
+        self._validate_params()
         X, y, weights = self._validated(X, y, sample_weight, y_numeric=True)
         scale = self.C * total_weight(weights, X.shape[0])
         result, coef, intercept = fit_linear(
@@ -589,7 +589,6 @@ class PoissonRegressor(RegressorMixin, Certified, LinearModel):
         self.n_jobs = n_jobs
         self.copy = copy
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -604,6 +603,7 @@ class PoissonRegressor(RegressorMixin, Certified, LinearModel):
         -------
         self
         """
+        self._validate_params()
         X, y, weights = self._validated(X, y, sample_weight, y_numeric=True)
         if np.any(y < 0):
             raise ValueError("Some value(s) of y are out of the valid range: Poisson targets must not be negative")

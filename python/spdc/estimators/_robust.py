@@ -7,7 +7,7 @@ import numbers
 
 import numpy as np
 from scipy.optimize import brentq
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.linear_model._base import LinearModel
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.extmath import safe_sparse_dot
@@ -92,7 +92,6 @@ class HuberRegressor(RegressorMixin, Certified, LinearModel):
         self.n_jobs = n_jobs
         self.copy = copy
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -106,6 +105,7 @@ class HuberRegressor(RegressorMixin, Certified, LinearModel):
         -------
         self
         """
+        self._validate_params()
         X, y, weights = self._validated(X, y, sample_weight, y_numeric=True)
         y = y.astype(np.float64, copy=False)
         fit = _ScaleSearch(self, X, y, weights)
@@ -292,7 +292,6 @@ class QuantileRegressor(RegressorMixin, Certified, LinearModel):
         self.n_jobs = n_jobs
         self.copy = copy
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Fit the model.
 
@@ -306,6 +305,7 @@ class QuantileRegressor(RegressorMixin, Certified, LinearModel):
         -------
         self
         """
+        self._validate_params()
         X, y, weights = self._validated(X, y, sample_weight, y_numeric=True)
         # From a target in the middle: those far from 0 leave the solvers too few digits for what the features explain.
         shift = float(np.partition(y, len(y) // 2)[len(y) // 2]) if self.fit_intercept else 0.0
