@@ -68,7 +68,8 @@ Dataset csr(std::int64_t cols, const Vector<std::int64_t> &offsets, const Vector
     const std::shared_ptr<const void> owner = owner_of(nb::make_tuple(offsets, columns, values));
     const nb::gil_scoped_release unlocked;
     Dataset data;
-    data.matrix = CsrMatrix<Value, Index>(cols, span_of(offsets), span_of(columns), span_of(values), owner);
+    data.matrix =
+        CsrMatrix<Value, Index>::with_unseen_values(cols, span_of(offsets), span_of(columns), span_of(values), owner);
     return data;
 }
 
@@ -463,6 +464,7 @@ nb::dict verify_job(const Job &job, const Vector<double> &targets, const MaybeVe
     std::vector<double> y = from_user_order(job.data, numbers(dual), result.outputs);
     const auto found = [&] {
         const nb::gil_scoped_release unlocked;
+        check(job.data.matrix);
         const Dataset data = with(job.data, targets, row_weights);
         const Model model = make_model(data, job.options, job.problem, result, tolerance);
         return cli::verify(model, data, job.options.penalty_factors, y, tolerance);
@@ -557,6 +559,9 @@ NB_MODULE(_core, module) {
         .def_ro("index_base", &Dataset::index_base)
         .def("arrays", &arrays, "The matrix: a table, or offsets, columns and values.")
         .def("matrix", &matrix_of, "The matrix alone, without a copy.")
+        .def(
+            "check", [](const Dataset &data) { check(data.matrix); }, nb::call_guard<nb::gil_scoped_release>(),
+            "Looks at the values, where solve() or verify() would do so otherwise.")
         .def(
             "in_user_order", [](const Dataset &data) { return in_user_order(data); },
             nb::call_guard<nb::gil_scoped_release>());

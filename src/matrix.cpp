@@ -212,15 +212,40 @@ CsrMatrix<Value, Index>::CsrMatrix(std::int64_t cols, std::span<const std::int64
                                    std::span<const Index> columns, std::span<const Value> values,
                                    std::shared_ptr<const void> owner)
     : cols_(cols), offsets_(offsets), columns_(columns), values_(values), owner_(std::move(owner)) {
-    check_columns(cols);
-    if (columns.size() != values.size()) {
-        fail(ErrorKind::invalid_argument,
-             fmt::format("matrix: {} columns entries and {} values, expected as many", columns.size(), values.size()));
+    check_places();
+    check_values();
+}
+
+template <class Value, class Index>
+CsrMatrix<Value, Index>
+CsrMatrix<Value, Index>::with_unseen_values(std::int64_t cols, std::span<const std::int64_t> offsets,
+                                            std::span<const Index> columns, std::span<const Value> values,
+                                            std::shared_ptr<const void> owner) {
+    CsrMatrix matrix = trusted(cols, offsets, columns, values, nullptr);
+    matrix.check_places();
+    // without an owner: the matrix that has the check keeps the memory alive
+    matrix.pending_ = std::make_shared<DeferredCheck>([matrix] { matrix.check_values(); }, true);
+    matrix.owner_ = std::move(owner);
+    return matrix;
+}
+
+template <class Value, class Index> void CsrMatrix<Value, Index>::check_places() const {
+    check_columns(cols_);
+    if (columns_.size() != values_.size()) {
+        fail(ErrorKind::invalid_argument, fmt::format("matrix: {} columns entries and {} values, expected as many",
+                                                      columns_.size(), values_.size()));
     }
-    check_offsets(offsets, values.size());
-    const bool good = are_ascending(offsets, columns, cols) &&
-                      are_finite(values.data() + offsets.front(), offsets.back() - offsets.front());
-    for (std::int64_t i = 0; !good && i < rows(); ++i) check_row(row(i), i, cols); // says what is wrong
+    check_offsets(offsets_, values_.size());
+    if (!are_ascending(offsets_, columns_, cols_)) check_rows();
+}
+
+template <class Value, class Index> void CsrMatrix<Value, Index>::check_values() const {
+    if (!are_finite(values_.data() + offsets_.front(), nonzeros())) check_rows();
+}
+
+/// Says what is wrong with the first entry that is.
+template <class Value, class Index> void CsrMatrix<Value, Index>::check_rows() const {
+    for (std::int64_t i = 0; i < rows(); ++i) check_row(row(i), i, cols_);
 }
 
 template <class Value, class Index>
@@ -350,6 +375,11 @@ std::int64_t nonzeros(const AnyMatrix &matrix) noexcept {
 
 void check(const AnyMatrix &matrix) {
     std::visit([](const auto &m) { m.check(); }, matrix);
+}
+
+DeferredCheck *pending_values(const AnyMatrix &matrix) {
+    DeferredCheck *const pending = std::visit([](const auto &m) { return m.pending(); }, matrix);
+    return pending && pending->awaits_values() ? pending : nullptr;
 }
 
 AnyMatrix select_rows(const AnyMatrix &matrix, std::span<const std::int64_t> keep) {

@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace spdc {
 
@@ -91,7 +93,8 @@ Problem::Problem(const Dataset &data, AnyLoss loss, AnyRegularizer regularizer, 
     : loss_(loss), regularizer_(regularizer), intercept_(options.intercept), data_rows_(data.rows()),
       is_shuffled_(!data.row_order.empty()) {
     Team team(options.threads);
-    check(data, "data", team);
+    if (!pending_values(data.matrix)) check(data.matrix);
+    check_sides(data, "data", team);
     std::visit([](const auto &l) { check_fields(l); }, loss_.variant());
     if (loss_.task() == Task::classification) {
         find_labels(data, data.targets, team);
@@ -359,6 +362,11 @@ template <class Visit> void each_row(std::int64_t rows, std::int64_t work, int t
 } // namespace
 
 std::span<const double> Problem::row_values(int threads) const {
+    check(*matrix_);
+    return find_row_values(threads);
+}
+
+std::span<const double> Problem::find_row_values(int threads) const {
     std::vector<double> &values = row_facts_->values;
     std::call_once(row_facts_->has_values, [&] {
         std::visit(
@@ -381,9 +389,21 @@ std::span<const double> Problem::row_values(int threads) const {
     return values;
 }
 
+void Problem::check_values(bool keeps_norms, int threads) const {
+    if (!pending_values(*matrix_)) return;
+    if (!keeps_norms) return check(*matrix_);
+    std::vector<double> norms = squared_row_norms(threads);
+    const std::lock_guard lock(row_facts_->norms_mutex);
+    row_facts_->norms = std::move(norms);
+}
+
 std::vector<double> Problem::squared_row_norms(int threads) const {
+    {
+        const std::lock_guard lock(row_facts_->norms_mutex);
+        if (!row_facts_->norms.empty()) return std::exchange(row_facts_->norms, {});
+    }
     std::vector<double> norms(at(rows()));
-    const auto values = row_values(threads);
+    const auto values = find_row_values(threads);
     std::visit(
         [&](const auto &matrix) {
             each_row(rows(), values.empty() ? matrix.nonzeros() : rows(), threads, [&](std::int64_t i) {
@@ -394,6 +414,11 @@ std::vector<double> Problem::squared_row_norms(int threads) const {
             });
         },
         *matrix_);
+    if (DeferredCheck *const pending = pending_values(*matrix_)) {
+        // The square of a value beyond 1e154 is infinite, too: then the check tells.
+        const bool are_finite = std::all_of(norms.begin(), norms.end(), [](double v) { return std::isfinite(v); });
+        are_finite ? pending->pass() : pending->run();
+    }
     return norms;
 }
 

@@ -195,6 +195,12 @@ bool copies_data(const AnySolver &solver) {
         solver);
 }
 
+/// Whether row norms are likely to be asked for: of auto, where spdc_fast may be its choice.
+bool wants_norms(const AnySolver &solver, const Problem &problem) {
+    if (std::holds_alternative<Auto>(solver)) return std::holds_alternative<L2>(problem.regularizer().variant());
+    return std::holds_alternative<SpdcFast>(solver) || std::holds_alternative<Spdc>(solver);
+}
+
 /// Without an interrupt's answer: then there is nothing to merge, and the run hears of the interrupt before it does anything.
 Presolved presolve(const Problem &problem, Presolve when, Team &team, const SolveContext &context) {
     try {
@@ -305,6 +311,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     if (!context.copy) return_free_memory(); // the holes that earlier solves left are not to add to what this one needs
     const bool is_auto = std::holds_alternative<Auto>(solver);
     const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
+    problem.check_values(wants_norms(solver, problem), context.threads);
     Team team(context);
     const Presolved presolved = presolve(problem, may_presolve ? context.presolve : Presolve::off, team, context);
     const std::vector<Choice> candidates =

@@ -44,20 +44,33 @@ template <class Value> struct DenseRow {
     std::int64_t lower_bound(std::int64_t column) const noexcept { return column < count ? column : count; }
 };
 
-/// A check that waits until data are first used: those of a memory-mapped file, which opening does not read.
+/// A check that waits until data are first used: those of a memory-mapped file, which opening does not read, or values, which a solver
+/// reads anyway.
 class DeferredCheck {
   public:
-    explicit DeferredCheck(std::function<void()> check) : check_(std::move(check)) {}
+    explicit DeferredCheck(std::function<void()> check, bool is_of_values = false)
+        : check_(std::move(check)), is_of_values_(is_of_values) {}
     /// Runs the check unless it has passed before; throws what it throws.
     void run() {
         const std::lock_guard lock(mutex_);
         if (check_) check_();
         check_ = nullptr;
     }
+    /// For who has seen on another way that it would pass.
+    void pass() {
+        const std::lock_guard lock(mutex_);
+        check_ = nullptr;
+    }
+    /// Whether it waits, and is of values alone: all else is known to be good.
+    bool awaits_values() {
+        const std::lock_guard lock(mutex_);
+        return is_of_values_ && check_;
+    }
 
   private:
     std::mutex mutex_;
     std::function<void()> check_;
+    const bool is_of_values_;
 };
 
 /// Compressed sparse rows: 64-bit offsets, columns below 2^31, strictly ascending inside a row, values finite. Readers make 32-bit
@@ -75,6 +88,10 @@ template <class Value, class Index = std::int32_t> class CsrMatrix {
     static CsrMatrix trusted(std::int64_t cols, std::span<const std::int64_t> offsets, std::span<const Index> columns,
                              std::span<const Value> values, std::shared_ptr<const void> owner,
                              std::shared_ptr<DeferredCheck> pending = nullptr);
+    /// Views as of the constructor, but that the values are finite is left to the first call of check(), or to solve().
+    static CsrMatrix with_unseen_values(std::int64_t cols, std::span<const std::int64_t> offsets,
+                                        std::span<const Index> columns, std::span<const Value> values,
+                                        std::shared_ptr<const void> owner);
     /// Takes over the vectors.
     static CsrMatrix own(std::int64_t cols, std::vector<std::int64_t> offsets, std::vector<Index> columns,
                          std::vector<Value> values);
@@ -86,6 +103,7 @@ template <class Value, class Index = std::int32_t> class CsrMatrix {
     void check() const {
         if (pending_) pending_->run();
     }
+    DeferredCheck *pending() const noexcept { return pending_.get(); }
 
     std::int64_t rows() const noexcept { return static_cast<std::int64_t>(offsets_.size()) - 1; }
     std::int64_t cols() const noexcept { return cols_; }
@@ -101,6 +119,10 @@ template <class Value, class Index = std::int32_t> class CsrMatrix {
     CsrMatrix with_columns(std::int64_t cols) const;
 
   private:
+    void check_places() const;
+    void check_values() const;
+    void check_rows() const;
+
     static constexpr std::int64_t no_rows_ = 0;
     std::int64_t cols_ = 0;
     std::span<const std::int64_t> offsets_{&no_rows_, 1};
@@ -129,6 +151,7 @@ template <class Value> class DenseMatrix {
     void check() const {
         if (pending_) pending_->run();
     }
+    DeferredCheck *pending() const noexcept { return pending_.get(); }
 
     std::int64_t rows() const noexcept { return rows_; }
     std::int64_t cols() const noexcept { return cols_; }
@@ -160,6 +183,8 @@ bool is_wide(const AnyMatrix &matrix) noexcept;
 
 /// Makes a check that is still pending; throws Error when it fails.
 void check(const AnyMatrix &matrix);
+/// The check that is still pending when it is of values alone, else null.
+DeferredCheck *pending_values(const AnyMatrix &matrix);
 
 /// The rows listed in `keep`, in that order, in memory of their own.
 AnyMatrix select_rows(const AnyMatrix &matrix, std::span<const std::int64_t> keep);

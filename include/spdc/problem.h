@@ -70,7 +70,8 @@ class SharedNumbers {
 /// Cheap to copy.
 class Problem {
   public:
-    /// Throws Error when targets, weights, factors or labels do not fit each other or the loss.
+    /// Throws Error when targets, weights, factors or labels do not fit each other or the loss. A check of the matrix that is pending is
+    /// made, unless it is of the values alone, which waits until they are read.
     Problem(const Dataset &data, AnyLoss loss, AnyRegularizer regularizer, ProblemOptions options = {});
 
     // Shape. Rows of weight zero are not here, unless they may not be copied: kept_rows() maps to the rows of the data.
@@ -137,8 +138,12 @@ class Problem {
     void combine(std::span<const double> y, std::span<double> u) const;
 
     // On so many threads.
-    /// Squared row norms |a_i|^2 of the data, without intercept and weight.
+    /// Squared row norms |a_i|^2 of the data, without intercept and weight. They show whether the values are finite: a check of these
+    /// that is pending is made with them.
     std::vector<double> squared_row_norms(int threads = 1) const;
+    /// Makes a check of the matrix's values that is pending, as solve() does before anything; throws Error when it fails.
+    /// `keeps_norms`: by row norms, which are kept for who asks first.
+    void check_values(bool keeps_norms, int threads = 1) const;
     /// The value that all entries of row i have, as in text that is counted by 0 and 1 and then normalised. Empty unless the matrix is
     /// sparse and every row has one. Found when first asked.
     std::span<const double> row_values(int threads = 1) const;
@@ -152,6 +157,8 @@ class Problem {
     struct RowFacts {
         std::once_flag has_values;
         std::vector<double> values;
+        std::mutex norms_mutex;
+        std::vector<double> norms; // of check_values()
     };
 
     Problem() = default;
@@ -162,6 +169,7 @@ class Problem {
     void keep_weighted_rows(const Dataset &data, std::vector<double> weights, bool copy);
     std::vector<double> weighted_targets(const Dataset &data) const;
     void set_regularizer(std::vector<double> penalty_factors);
+    std::span<const double> find_row_values(int threads) const;
 
     std::shared_ptr<const AnyMatrix> matrix_;
     std::shared_ptr<RowFacts> row_facts_ = std::make_shared<RowFacts>();

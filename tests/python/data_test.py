@@ -8,6 +8,7 @@ import polars as pl
 import pytest
 import scipy.sparse
 import sklearn.datasets
+from conftest import ESTIMATORS
 
 import spdc
 
@@ -249,3 +250,49 @@ def test_estimators_speak_of_nan_as_scikit_learn_does(kind, value, table):
         spdc.LogisticRegression().fit(KINDS[kind](X), y)
     with pytest.raises(ValueError, match="row 7, column 2"):
         spdc.solve(KINDS[kind](X), y)
+
+
+def unseen(X, value, dtype, indices):
+    """CSR with a value in row 7, column 2, whose finiteness the library leaves to who reads it first."""
+    X = X.copy()
+    X[7, 2] = value
+    matrix = scipy.sparse.csr_matrix(X.astype(dtype))
+    matrix.indices, matrix.indptr = matrix.indices.astype(indices), matrix.indptr.astype(indices)
+    return matrix
+
+
+@pytest.mark.parametrize("indices", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("solver", spdc.SOLVERS)
+def test_every_solver_sees_what_is_not_finite(solver, dtype, indices, table):
+    X, y = table
+    penalty = {"l1": 0.01} if solver == "working_set" else {}
+    for value in (np.nan, np.inf, -np.inf):
+        for presolve in ("auto", True):
+            with pytest.raises(ValueError, match="row 7, column 2: value -?(nan|inf), expected a finite number"):
+                spdc.solve(unseen(X, value, dtype, indices), y, solver=solver, presolve=presolve, **penalty)
+
+
+@pytest.mark.parametrize("name", sorted(ESTIMATORS))
+def test_every_estimator_sees_what_is_not_finite(name, table):
+    X, y = table
+    for value, sentence in ((np.nan, "NaN"), (np.inf, "infinity")):
+        with pytest.raises(ValueError, match=f"(?s)Input X contains {sentence}.*row 7, column 2"):
+            getattr(spdc, name)().fit(unseen(X, value, np.float64, np.int32), y + 1)
+
+
+def test_what_reads_values_besides_solvers_sees_what_is_not_finite(table):
+    X, y = table
+    bad = unseen(X, np.nan, np.float64, np.int32)
+    with pytest.raises(ValueError, match="row 7, column 2"):
+        spdc.solve(bad, y, l1="0.1max")
+    with pytest.raises(ValueError, match="row 7, column 2"):
+        spdc.solve(bad, y, weights=np.arange(len(y)) % 2)
+    with pytest.raises(ValueError, match="row 7, column 2"):
+        spdc.verify(bad, y, spdc.solve(X, y))
+
+
+def test_values_whose_squares_are_infinite_are_finite(table):
+    X, y = table
+    spdc.solve(unseen(X, 1e200, np.float64, np.int32), y, max_passes=1)
+    spdc.solve(unseen(X, 3e38, np.float32, np.int32), y, max_passes=1)

@@ -65,16 +65,23 @@ def _is_ready(X, y) -> bool:
     return is_table and is_in_place and is_target and (y.dtype.kind != "f" or bool(np.isfinite(y).all()))
 
 
-def dataset_of(estimator, X) -> _core.Dataset:
-    """X for the library, which looks at every entry once; what scikit-learn has a sentence for is said in that, and where it is."""
+def in_their_words(estimator, X, error: ValueError) -> ValueError:
+    """The library's objection to X, which says where; in front of it scikit-learn's sentence where it has one."""
     try:
-        return as_dataset(X)
-    except ValueError as where:
-        try:
-            assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
-        except ValueError as what:
-            raise ValueError(f"{what}\n{where}") from None
-        raise
+        assert_all_finite(X, estimator_name=type(estimator).__name__, input_name="X")
+    except ValueError as sentence:
+        return ValueError(f"{sentence}\n{error}")
+    return error
+
+
+def dataset_of(estimator, X) -> _core.Dataset:
+    """X for the library, which looks at every entry once."""
+    try:
+        data = as_dataset(X)
+        data.check()
+        return data
+    except ValueError as error:
+        raise in_their_words(estimator, X, error) from None
 
 
 class Certified:
@@ -114,7 +121,7 @@ class Certified:
                 accept_sparse="csr",
                 dtype=[np.float64, np.float32],
                 order="C",
-                ensure_all_finite=False,  # the library looks at every entry: see dataset_of
+                ensure_all_finite=False,  # the library looks at every entry: see in_their_words
                 **checks,
             )
         if checks.get("y_numeric") and y.dtype.kind not in "biuf":
@@ -246,7 +253,10 @@ def fit_linear(estimator, X, y, *, penalize, intercept_scaling=1, **problem) -> 
     intercept = "none"
     if estimator.fit_intercept and not has_column:
         intercept = "penalized" if penalize else "free"
-    result = estimator._minimize(dataset_of(estimator, X), y, intercept=intercept, since=since, **problem)
+    try:
+        result = estimator._minimize(as_dataset(X), y, intercept=intercept, since=since, **problem)
+    except ValueError as error:
+        raise in_their_words(estimator, X, error) from None
     result.problem["constant_column"] = intercept_scaling if has_column else None  # for verify
     coef = result.coef.reshape(-1, X.shape[1])
     intercepts = np.array(result.intercept, dtype=np.float64, ndmin=1)
