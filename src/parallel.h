@@ -96,10 +96,12 @@ class FlagBarrier {
     const int patience_;
 };
 
-/// Waits until ready(): spins, yields, and then sleeps, since others want the core.
+/// Waits until ready(): spins, yields, and then sleeps, since others want the core. Says whether it took so long.
 void wait_a_moment(int turn, int patience) noexcept;
-template <class Ready> void await(int patience, Ready &&ready) noexcept {
-    for (int turn = 0; !ready(); ++turn) wait_a_moment(turn, patience);
+template <class Ready> bool await(int patience, Ready &&ready) noexcept {
+    int turn = 0;
+    for (; !ready(); ++turn) wait_a_moment(turn, patience);
+    return turn > patience;
 }
 
 /// Seven numbers for other threads and the date they are of: a line of the cache, so that one transfer brings all. One thread writes; the

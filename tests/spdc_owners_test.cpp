@@ -239,6 +239,39 @@ TEST(OwnerShares, PairsAreSentTogetherOrOneAfterAnother) {
     }
 }
 
+/// What so many pieces of work choose at the end, where choice k takes seconds[k] a row and is disturbed or not.
+int choice_after(ThreadTrials &trials, int count, const std::vector<double> &seconds,
+                 const std::vector<bool> &disturbed) {
+    for (int k = 0; k < count; ++k) {
+        const auto now = static_cast<std::size_t>(trials.choice());
+        trials.tell(seconds[now], disturbed[now]);
+    }
+    return trials.choice();
+}
+
+TEST(ThreadTrials, KeepAllThreadsWhileNoneIsMissed) {
+    ThreadTrials trials(4);
+    for (int k = 0; k < 1000; ++k) EXPECT_EQ(choice_after(trials, 1, {1, 0.1, 0.1, 0.1}, {false, true, true, true}), 0);
+}
+
+TEST(ThreadTrials, TakeFewerWhereTheyAreFasterAndAllAgain) {
+    ThreadTrials trials(3);
+    EXPECT_EQ(choice_after(trials, 40, {6, 2, 4}, {true, false, false}), 1);
+    int with_half = 0;
+    for (int k = 0; k < 1000; ++k) with_half += choice_after(trials, 1, {6, 2, 4}, {true, false, false}) == 1 ? 1 : 0;
+    EXPECT_GT(with_half, 980); // trials of all become rare
+    EXPECT_EQ(choice_after(trials, 600, {1, 2, 4}, {false, false, false}), 0);
+    EXPECT_EQ(choice_after(trials, 100, {9, 8, 2}, {true, true, false}), 2); // and down to a quarter
+}
+
+TEST(ThreadTrials, KeepAllThreadsWhereFewerAreNoFaster) {
+    ThreadTrials trials(2);
+    int with_half = 0;
+    for (int k = 0; k < 1000; ++k) with_half += choice_after(trials, 1, {1.5, 2}, {true, false}) == 1 ? 1 : 0;
+    EXPECT_LT(with_half, 30);
+    EXPECT_EQ(choice_after(trials, 3, {1.5, 2}, {true, false}), 0);
+}
+
 TEST(SpdcOwnersThreads, TakeFewRows) {
     for (const std::int64_t rows : {1, 2, 62, 63, 64}) {
         TinyData data = tiny_data({.task = Task::regression, .rows = rows, .columns = 9, .density = 0.7});

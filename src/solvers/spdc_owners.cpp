@@ -31,7 +31,9 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cmath>
+#include <deque>
 #include <iterator>
 #include <numeric>
 #include <optional>
@@ -107,10 +109,21 @@ template <class L> class OwnersMethod final : public Method {
     double dual_value() const override;
     double omega() const override { return rule_->omega(); }
     std::vector<OmegaChange> take_omega_changes() override { return std::exchange(omega_changes_, {}); }
-    int threads() const override { return shares_.threads(); }
+    int threads() const override { return lineups_.front().shares.threads(); }
     bool exhausted() const override { return full_ == 0; }
 
   private:
+    /// Some or all of the threads. Which does not matter to the results.
+    struct Lineup {
+        Lineup(int owners, int threads) : shares(owners, threads), barrier(shares.threads()) {}
+        OwnerShares shares;
+        FlagBarrier barrier;
+    };
+    static std::deque<Lineup> make_lineups(int owners, int threads) {
+        std::deque<Lineup> lineups;
+        for (; threads > 0; threads /= 2) lineups.emplace_back(owners, threads);
+        return lineups;
+    }
     struct alignas(128) Sum {
         double value = 0;
     };
@@ -137,7 +150,7 @@ template <class L> class OwnersMethod final : public Method {
     void send_parts(int thread, const Walk &walk, const Batch &batch) noexcept;
     void add_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end,
                    double (&parts)[letters][Letter::size]) noexcept;
-    void sum_parts(const Walk &walk, int letter, double (&sums)[Letter::size]) const noexcept;
+    void sum_parts(const Walk &walk, int letter, double (&sums)[Letter::size]) noexcept;
     void lead(const Walk &walk, const Batch &batch) noexcept;
     double visit(const Walk &walk, const Batch &batch, int j, double sum, Changes &changes) noexcept;
     void follow(int thread, const Walk &walk, const Batch &batch) noexcept;
@@ -154,11 +167,13 @@ template <class L> class OwnersMethod final : public Method {
         return ZU{(move * steps_.ahead[j] - walk.beta * mu) * walk.inverse_alpha, mu};
     }
     template <class Visit> void each_owner(int thread, Visit &&visit) {
-        for (int owner = shares_.first(thread); owner < shares_.end(thread); ++owner) visit(owner);
+        for (int owner = working_->shares.first(thread); owner < working_->shares.end(thread); ++owner) visit(owner);
     }
     /// Letter by letter, so that the leader can begin soon; where a thread has many owners, each has the batch in one go, so that its
     /// features stay in near caches.
-    int rows_at_a_time(int thread) const { return shares_.end(thread) - shares_.first(thread) <= 2 ? Letter::size : m; }
+    int rows_at_a_time(int thread) const {
+        return working_->shares.end(thread) - working_->shares.first(thread) <= 2 ? Letter::size : m;
+    }
     std::span<ZU> zu(int owner) { return std::span(zu_).subspan(at(owner * rows_->width()), at(rows_->width())); }
 
     const Problem &problem_;
@@ -171,8 +186,9 @@ template <class L> class OwnersMethod final : public Method {
     Random random_;
     const LentTeam crew_;
     Team &team_;
-    const OwnerShares shares_;
-    FlagBarrier barrier_;
+    std::deque<Lineup> lineups_; // of all threads, of half of them ... of one
+    Lineup *working_ = nullptr;
+    ThreadTrials trials_;
     const int patience_;
     std::vector<std::int32_t> order_; // place -> row of the problem
     std::optional<OwnerRows> rows_;
@@ -186,7 +202,8 @@ template <class L> class OwnersMethod final : public Method {
     struct alignas(128) Leading {
         double x0 = 0, u0 = 0; // of the intercept, in units of its column
         double moved = 0, young = 0;
-        double distance = 0; // see lone_distance
+        double distance = 0;      // see lone_distance
+        bool waited_long = false; // for a letter
         Shrinking shrinking;
     };
     Leading leading_;
@@ -213,9 +230,9 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
                               const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
       n_(problem.rows()), lambda_(problem.regularizer(0).strong_convexity()), random_(context.seed),
-      crew_(context.team, Crew(context)), team_(crew_), shares_(V_, team_.size()), barrier_(shares_.threads()),
-      patience_(patience(shares_.threads())), parts_(at(V_ * letters)), moves_(at(letters)), distances_(at(V_)),
-      scratch_(at(team_.size())) {
+      crew_(context.team, Crew(context)), team_(crew_), lineups_(make_lineups(V_, team_.size())),
+      working_(&lineups_.front()), trials_(static_cast<int>(lineups_.size())), patience_(patience(threads())),
+      parts_(at(V_ * letters)), moves_(at(letters)), distances_(at(V_)), scratch_(at(team_.size())) {
     gather_rows();
     R_ = median_norm(norms());
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
@@ -257,7 +274,7 @@ template <class L> void OwnersMethod<L>::gather_rows() {
     const std::vector<double> norms2 = rows_->take_squared_norms(), lone_norms2 = rows_->take_lone_norms();
     team_.run([&](int thread) {
         rows_->clear(scratch_[at(thread)]);
-        if (thread < shares_.threads()) {
+        if (thread < threads()) {
             each_owner(thread, [&](int owner) { std::fill(zu(owner).begin(), zu(owner).end(), ZU{}); });
         }
         fill_gram(all_, thread);
@@ -401,9 +418,15 @@ template <class L> void OwnersMethod<L>::advance(double passes) {
     const double a_while = most_entries * n / std::max(1.0, static_cast<double>(problem_.nonzeros()));
     const double to_end = std::min(static_cast<double>(live_ - (walk_.visits - visits_at_start_)), a_while);
     const auto rows = static_cast<std::int64_t>(std::ceil(std::max(passes * n, to_end)));
+    working_ = &lineups_[at(trials_.choice())];
+    const std::int64_t before = walk_.visits;
+    const auto start = std::chrono::steady_clock::now();
+    leading_.waited_long = false;
     team_.run([&](int thread) {
-        if (thread < shares_.threads()) work(thread, rows);
+        if (thread < working_->shares.threads()) work(thread, rows);
     });
+    const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
+    trials_.tell(time.count() / static_cast<double>(walk_.visits - before), leading_.waited_long);
     if (rule_->asks_for_gap()) rule_->tell(estimated_gap_, dual_value());
 }
 
@@ -446,10 +469,10 @@ template <class L> double OwnersMethod<L>::lone_distance(const Walk &walk) const
 /// Every thread adds up over its owners, the leader over its rows; it draws the conclusions for all.
 template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk) {
     const bool measures_gap = walk.visits - visits_at_gap_ >= n_ / 2;
-    barrier_.wait(thread);
+    working_->barrier.wait(thread);
     if (measures_gap) each_owner(thread, [&](int owner) { distances_[at(owner)].value = distance(owner, walk); });
     if (measures_gap && thread == 0) leading_.distance = lone_distance(walk);
-    barrier_.wait(thread);
+    working_->barrier.wait(thread);
     if (thread == 0) {
         walk_ = walk;
         measures_gap_ = measures_gap;
@@ -457,10 +480,10 @@ template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk) {
         end_sweep();
         start_sweep();
     }
-    barrier_.wait(thread);
+    working_->barrier.wait(thread);
     if (regroups_) {
         fill_gram(*batches_, thread);
-        barrier_.wait(thread);
+        working_->barrier.wait(thread);
     }
     walk.step = 0;
 }
@@ -507,7 +530,7 @@ template <class L> void OwnersMethod<L>::send_parts(int thread, const Walk &walk
     const int stretch = rows_at_a_time(thread);
     for (int begin = 0; begin < batch.count; begin += stretch) {
         const int end = std::min(begin + stretch, batch.count);
-        for (const auto &sender : shares_.senders(thread)) {
+        for (const auto &sender : working_->shares.senders(thread)) {
             double parts[letters][Letter::size]; // the last letter may not be full
             std::fill_n(parts[begin / Letter::size], (end - begin + Letter::size - 1) / Letter::size * Letter::size,
                         0.0);
@@ -553,12 +576,12 @@ template <class L> void OwnersMethod<L>::lead(const Walk &walk, const Batch &bat
 /// What all owners sent. All letters are looked at in each turn, none waits for the one before: that they come from other cores takes the
 /// time of one. Sums are of pairs of owners first, whether one thread has both or two have.
 template <class L>
-void OwnersMethod<L>::sum_parts(const Walk &walk, int letter, double (&sums)[Letter::size]) const noexcept {
+void OwnersMethod<L>::sum_parts(const Walk &walk, int letter, double (&sums)[Letter::size]) noexcept {
     const auto from = [&](const OwnerShares::Sender &sender) -> const Letter & {
         return parts_[at(sender.owner * letters + letter)];
     };
-    const auto senders = shares_.senders();
-    await(patience_, [&] {
+    const auto senders = working_->shares.senders();
+    leading_.waited_long |= await(patience_, [&] {
         unsigned late = 0;
         for (const auto &sender : senders) late |= from(sender).date() ^ walk.date;
         return late == 0;
@@ -613,7 +636,7 @@ double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, doubl
 
 /// The moves of seven rows as soon as their letter is there.
 template <class L> void OwnersMethod<L>::follow(int thread, const Walk &walk, const Batch &batch) noexcept {
-    if (shares_.first(thread) == shares_.end(thread)) return;
+    if (working_->shares.first(thread) == working_->shares.end(thread)) return;
     const int stretch = rows_at_a_time(thread);
     for (int begin = 0; begin < batch.count; begin += stretch) {
         OwnerRows::Row rows[m];
