@@ -153,6 +153,7 @@ Model make_model(const Dataset &data, const ProblemOptions &options, const Probl
 }
 
 std::vector<double> scores(const Model &model, const AnyMatrix &matrix) {
+    check(matrix);
     const WeightIndex weights(model, cols(matrix));
     std::vector<double> result(at(rows(matrix)) * at(model.outputs), 0.0);
     std::visit(

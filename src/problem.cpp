@@ -328,6 +328,7 @@ AnyRegularizer Problem::regularizer(std::int64_t j) const noexcept {
 }
 
 void Problem::predict(std::span<const double> x, std::span<double> z) const {
+    check(*matrix_); // also where x = 0 reads nothing
     Team alone(1);
     spdc::predict(*this, x, z, alone);
 }
@@ -339,13 +340,13 @@ void Problem::combine(std::span<const double> y, std::span<double> u) const {
 
 namespace {
 
-/// The row's one value, 0 for a row without entries; nothing where two differ.
+/// The row's one value, 0 for a row without entries; nothing where two differ or it is not finite.
 template <class Value, class Index> std::optional<double> only_value(const CsrRow<Value, Index> &row) noexcept {
     if (row.count == 0) return 0.0;
     const Value first = row.values[0];
     int others = 0; // counted to the end, so that the loop needs no branches
     for (std::int64_t p = 1; p < row.count; ++p) others |= row.values[p] != first ? 1 : 0;
-    return others ? std::nullopt : std::optional<double>(first);
+    return others || !std::isfinite(first) ? std::nullopt : std::optional<double>(first);
 }
 
 /// visit(i) for the rows, on a team if there is enough `work`, in entries; a part of the rows ends early where it says false.
@@ -397,6 +398,11 @@ void Problem::check_values(bool keeps_norms, int threads) const {
     row_facts_->norms = std::move(norms);
 }
 
+void Problem::forget_norms() const {
+    const std::lock_guard lock(row_facts_->norms_mutex);
+    row_facts_->norms = {};
+}
+
 std::vector<double> Problem::squared_row_norms(int threads) const {
     {
         const std::lock_guard lock(row_facts_->norms_mutex);
@@ -417,7 +423,11 @@ std::vector<double> Problem::squared_row_norms(int threads) const {
     if (DeferredCheck *const pending = pending_values(*matrix_)) {
         // The square of a value beyond 1e154 is infinite, too: then the check tells.
         const bool are_finite = std::all_of(norms.begin(), norms.end(), [](double v) { return std::isfinite(v); });
-        are_finite ? pending->pass() : pending->run();
+        if (are_finite) {
+            pending->pass();
+        } else {
+            pending->run();
+        }
     }
     return norms;
 }

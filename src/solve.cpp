@@ -311,7 +311,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     if (!context.copy) return_free_memory(); // the holes that earlier solves left are not to add to what this one needs
     const bool is_auto = std::holds_alternative<Auto>(solver);
     const bool may_presolve = context.copy && !context.start && (context.presolve != Presolve::automatic || is_auto);
-    problem.check_values(wants_norms(solver, problem), context.threads);
+    problem.check_values(context.copy && wants_norms(solver, problem), context.threads);
     Team team(context);
     const Presolved presolved = presolve(problem, may_presolve ? context.presolve : Presolve::off, team, context);
     const std::vector<Choice> candidates =
@@ -359,6 +359,7 @@ Result solve(const Problem &problem, const AnySolver &solver, const Stopping &st
     result.message = advice(result.stop_reason, problem);
     result.seconds = clock.seconds();
     result.seconds_solver = std::max(0.0, result.seconds - certifying / side_by_side);
+    problem.forget_norms(); // that nobody took
     return result;
 }
 

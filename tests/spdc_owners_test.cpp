@@ -8,6 +8,7 @@
 #include "random.h"
 #include "solvers/methods.h"
 #include "solvers/owner_rows.h"
+#include "solvers/owner_threads.h"
 #include "solvers/spdc_owners.h"
 #include "spdc/solvers.h"
 
@@ -162,6 +163,28 @@ TEST(SpdcOwnersThreads, GiveTheSameBitsForAnyNumberOfThreads) {
     }
 }
 
+/// What a thread leaves another takes up where it was.
+TEST(SpdcOwnersThreads, GiveTheSameBitsWhereTheirNumberChangesOnTheWay) {
+    const Problem problem(as_dataset(text_data(Task::classification, false), Storage::csr_float), SmoothedHinge{},
+                          L2{1e-4});
+    std::vector<double> x, y, first_x, first_y;
+    for (const int threads : {1, 2, 3, 8, 16}) {
+        SolveContext context;
+        context.threads = threads;
+        const OwnersOptions options{
+            .owners = 14, .omega = {}, .shrinking = true, .is_sdca = false, .changes_threads = threads > 1};
+        const auto method = make_owners(problem, options, context);
+        for (int call = 0; call < (only_for_races ? 20 : 100); ++call) method->advance(0.13);
+        method->point(x, y);
+        if (threads == 1) {
+            first_x = x;
+            first_y = y;
+        }
+        EXPECT_EQ(x, first_x) << threads;
+        EXPECT_EQ(y, first_y) << threads;
+    }
+}
+
 // A large penalty makes the scale of the pairs fall below 1e-9 every few passes.
 TEST(SpdcOwnersThreads, GiveTheSameBitsWhereTheyRebase) {
     const Problem problem(as_dataset(text_data(Task::classification, false), Storage::csr_float), SmoothedHinge{},
@@ -261,7 +284,11 @@ TEST(ThreadTrials, TakeFewerWhereTheyAreFasterAndAllAgain) {
     for (int k = 0; k < 1000; ++k) with_half += choice_after(trials, 1, {6, 2, 4}, {true, false, false}) == 1 ? 1 : 0;
     EXPECT_GT(with_half, 980); // trials of all become rare
     EXPECT_EQ(choice_after(trials, 600, {1, 2, 4}, {false, false, false}), 0);
-    EXPECT_EQ(choice_after(trials, 100, {9, 8, 2}, {true, true, false}), 2); // and down to a quarter
+    EXPECT_EQ(choice_after(trials, 600, {6, 2, 4}, {true, true, true}), 1);
+    int with_all = 0; // although somebody is always missing
+    for (int k = 0; k < 2000; ++k) with_all += choice_after(trials, 1, {1, 2, 4}, {true, true, true}) == 0 ? 1 : 0;
+    EXPECT_GT(with_all, 1000);
+    EXPECT_EQ(choice_after(trials, 1200, {9, 8, 2}, {true, true, false}), 2); // and down to a quarter
 }
 
 TEST(ThreadTrials, KeepAllThreadsWhereFewerAreNoFaster) {

@@ -2,6 +2,8 @@
 #include "support/files.h"
 #include "support/solving.h"
 
+#include "spdc/model.h"
+
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -90,6 +92,7 @@ TEST(UnseenValues, AreSeenByWhateverReadsThem) {
         EXPECT_THAT(error_of(ErrorKind::invalid_argument, call), HasSubstr("row 2, column"));
     };
     expect_error([&] { problem.primal(x); });
+    expect_error([&] { problem.primal(std::vector<double>(x.size())); }); // which reads no entry
     expect_error([&] { problem.dual(y); });
     expect_error([&] { problem.predict(x, y); });
     expect_error([&] { problem.combine(y, u); });
@@ -100,6 +103,7 @@ TEST(UnseenValues, AreSeenByWhateverReadsThem) {
     expect_error([&] { l1_max(problem); });
     expect_error([&] { Certifier(problem).offer(x, y, 1e-4); });
     expect_error([&] { check(data.matrix); });
+    expect_error([&] { scores(Model{}, data.matrix); });
     expect_error([&] { select_rows(data.matrix, std::vector<std::int64_t>{0}); });
     ProblemOptions some_rows;
     some_rows.class_weights = {{"1", 0.0}};

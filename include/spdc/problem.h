@@ -142,8 +142,9 @@ class Problem {
     /// that is pending is made with them.
     std::vector<double> squared_row_norms(int threads = 1) const;
     /// Makes a check of the matrix's values that is pending, as solve() does before anything; throws Error when it fails.
-    /// `keeps_norms`: by row norms, which are kept for who asks first.
+    /// `keeps_norms`: by row norms, which are kept for who asks first, until they are forgotten.
     void check_values(bool keeps_norms, int threads = 1) const;
+    void forget_norms() const;
     /// The value that all entries of row i have, as in text that is counted by 0 and 1 and then normalised. Empty unless the matrix is
     /// sparse and every row has one. Found when first asked.
     std::span<const double> row_values(int threads = 1) const;

@@ -168,10 +168,12 @@ void OwnerRows::measure_rows(const Matrix &matrix, std::span<const std::int32_t>
                 entries += value != 0 ? row.size() : 0;
                 continue;
             }
+            double norm2 = 0;
             for (std::int64_t q = 0; q < row.size(); ++q) {
-                norms2_[at(p)] += row.value(q) * row.value(q);
+                norm2 += row.value(q) * row.value(q);
                 entries += row.value(q) != 0 ? 1 : 0;
             }
+            norms2_[at(p)] = norm2;
         }
         starts_[at(batch) + 1] = entries;
     });

@@ -22,6 +22,7 @@
 #include "spdc_owners.h"
 #include "methods.h"
 #include "owner_rows.h"
+#include "owner_threads.h"
 #include "random.h"
 #include "spdc_fast.h"
 
@@ -121,8 +122,13 @@ template <class L> class OwnersMethod final : public Method {
     };
     static std::deque<Lineup> make_lineups(int owners, int threads) {
         std::deque<Lineup> lineups;
-        for (; threads > 0; threads /= 2) lineups.emplace_back(owners, threads);
+        for (; threads > 0; threads = lineups.back().shares.threads() / 2) lineups.emplace_back(owners, threads);
         return lineups;
+    }
+    /// Waiting as long as one thread would take for a batch is nothing unusual.
+    int patience_for_rows() const {
+        const double entries = static_cast<double>(problem_.nonzeros()) * m / std::max(1.0, static_cast<double>(n_));
+        return static_cast<int>(patience(threads()) * std::clamp(entries / 5e4, 1.0, 1e4));
     }
     struct alignas(128) Sum {
         double value = 0;
@@ -189,7 +195,9 @@ template <class L> class OwnersMethod final : public Method {
     std::deque<Lineup> lineups_; // of all threads, of half of them ... of one
     Lineup *working_ = nullptr;
     ThreadTrials trials_;
+    std::size_t pieces_ = 0; // of work
     const int patience_;
+    const bool changes_threads_;
     std::vector<std::int32_t> order_; // place -> row of the problem
     std::optional<OwnerRows> rows_;
     std::vector<RowState, UnfilledHugePageAllocator<RowState>> state_; // of the rows by place
@@ -231,8 +239,9 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
     : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
       n_(problem.rows()), lambda_(problem.regularizer(0).strong_convexity()), random_(context.seed),
       crew_(context.team, Crew(context)), team_(crew_), lineups_(make_lineups(V_, team_.size())),
-      working_(&lineups_.front()), trials_(static_cast<int>(lineups_.size())), patience_(patience(threads())),
-      parts_(at(V_ * letters)), moves_(at(letters)), distances_(at(V_)), scratch_(at(team_.size())) {
+      working_(&lineups_.front()), trials_(static_cast<int>(lineups_.size())), patience_(patience_for_rows()),
+      changes_threads_(options.changes_threads), parts_(at(V_ * letters)), moves_(at(letters)), distances_(at(V_)),
+      scratch_(at(team_.size())) {
     gather_rows();
     R_ = median_norm(norms());
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
@@ -401,7 +410,9 @@ template <class L> void OwnersMethod<L>::regroup() {
     const auto still = std::ranges::count_if(places, [&](std::int32_t place) { return kinds[at(place)] == is_new; });
     if (4 * still < 3 * std::ssize(places)) places.clear();
     next_gram_ = std::ssize(places) / m; // the last one may not have been full
-    for (const std::int32_t place : places) kinds[at(place)] *= is_kept;
+    for (const std::int32_t place : places) {
+        if (kinds[at(place)] == is_new) kinds[at(place)] = is_kept;
+    }
     std::ranges::copy_if(live, std::back_inserter(places), [&](std::int32_t p) { return kinds[at(p)] == is_new; });
     fewer_.live.assign((places.size() + m - 1) / m, 0);
     for (std::size_t k = 0; k < places.size(); ++k) {
@@ -418,7 +429,7 @@ template <class L> void OwnersMethod<L>::advance(double passes) {
     const double a_while = most_entries * n / std::max(1.0, static_cast<double>(problem_.nonzeros()));
     const double to_end = std::min(static_cast<double>(live_ - (walk_.visits - visits_at_start_)), a_while);
     const auto rows = static_cast<std::int64_t>(std::ceil(std::max(passes * n, to_end)));
-    working_ = &lineups_[at(trials_.choice())];
+    working_ = &lineups_[changes_threads_ ? ++pieces_ % lineups_.size() : at(trials_.choice())];
     const std::int64_t before = walk_.visits;
     const auto start = std::chrono::steady_clock::now();
     leading_.waited_long = false;
@@ -449,12 +460,12 @@ template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
 
 /// |x + u/lambda|^2 over the owner's features, and over the lone ones: g(x) + g*(-u) + <u, x> is lambda/2 of it.
 template <class L> double OwnersMethod<L>::distance(int owner, const Walk &walk) noexcept {
-    constexpr std::size_t line = 4, step = 4 * line; // of features that few rows have, a quarter tells enough
+    constexpr std::size_t line = 4; // of features that few rows have, one line in four tells enough
     const std::span<const ZU> pairs = zu(owner);
-    const std::size_t first = std::min<std::size_t>(pairs.size() / line * line, 4096);
+    const std::size_t first = std::min<std::size_t>(pairs.size(), 4096);
     double sum = 0, rest = 0;
     for (const ZU &pair : pairs.first(first)) sum += squared_distance(walk, pair);
-    for (std::size_t k = first; k + line <= pairs.size(); k += step) {
+    for (std::size_t k = first; k < pairs.size(); k += 4 * line) {
         for (const ZU &pair : pairs.subspan(k, line)) rest += squared_distance(walk, pair);
     }
     return sum + 4 * rest;
@@ -531,9 +542,7 @@ template <class L> void OwnersMethod<L>::send_parts(int thread, const Walk &walk
     for (int begin = 0; begin < batch.count; begin += stretch) {
         const int end = std::min(begin + stretch, batch.count);
         for (const auto &sender : working_->shares.senders(thread)) {
-            double parts[letters][Letter::size]; // the last letter may not be full
-            std::fill_n(parts[begin / Letter::size], (end - begin + Letter::size - 1) / Letter::size * Letter::size,
-                        0.0);
+            double parts[letters][Letter::size] = {}; // the last letter may not be full
             for (int owner = sender.owner; owner < sender.owner + sender.owners; ++owner) {
                 add_parts(owner, walk, batch, begin, end, parts);
             }
