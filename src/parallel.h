@@ -82,7 +82,8 @@ class SpinBarrier {
     std::atomic<unsigned> round_{0};
 };
 
-/// The same meeting with a line of memory for each thread instead of a common counter. Each thread says who it is. One that waits for long goes to sleep: others want its core.
+/// The same meeting with a line of memory for each thread instead of a common counter. Each thread says who it is. One that waits for
+/// long goes to sleep: others want its core.
 class FlagBarrier {
   public:
     explicit FlagBarrier(int count) : flags_(static_cast<std::size_t>(count)), patience_(patience(count)) {}

@@ -82,7 +82,8 @@ class OwnerRows {
     };
     void reserve(Scratch &scratch) const;
     static void clear(Scratch &scratch) noexcept;
-    /// The Gram matrix of up to batch_rows rows, gram_row numbers from one to the next; the diagonal is 0, and so are rows and columns beyond places.size().
+    /// The Gram matrix of up to batch_rows rows, gram_row numbers from one to the next; the diagonal is 0, and so are rows and columns
+    /// beyond places.size().
     void gram(std::span<const std::int32_t> places, Scratch &scratch, HalfFloat *out) const;
 
   private:

@@ -10,8 +10,8 @@
 
 namespace spdc {
 
-/// The owners of each thread. To lead is as much work as an owner has, about; the leader, thread 0, has the fewer, and the last. Every other
-/// thread has one at least: by its letters the leader knows that it has read those before.
+/// The owners of each thread. To lead is as much work as an owner has, about; the leader, thread 0, has the fewer, and the last. Every
+/// other thread has one at least: by its letters the leader knows that it has read those before.
 class OwnerShares {
   public:
     OwnerShares(int owners, int threads) : owners_(owners), rest_(0) {

@@ -14,7 +14,8 @@
 // and e (float) differs, in proportion to the moves, which vanish at the solution.
 //
 // Parts and moves travel in letters of seven rows, each a line of the cache: the leader begins when the first have come and the owners
-// change their features while it goes on (a thread with many owners takes a batch at a time). All that the leader alone needs, a row's dual and the Gram matrices say, stays in its caches.
+// change their features while it goes on (a thread with many owners takes a batch at a time). All that the leader alone needs, a row's
+// dual and the Gram matrices say, stays in its caches. A thread that has both owners of a pair sends the sum of their parts.
 //
 // Lone features, those of one row, have no owner: {z, u} of all of a row's are a_j times one pair, which the leader keeps.
 //
