@@ -149,22 +149,6 @@ class OwnerRows {
     AnyEntries entries_;
 };
 
-/// Rows in batches, with the Gram matrix of each.
-struct Batches {
-    std::vector<std::int32_t> places;
-    std::vector<std::uint64_t> live; // a bit for each row of a batch that is visited
-    std::vector<HalfFloat, UnfilledHugePageAllocator<HalfFloat>> gram;
-
-    std::int64_t count() const { return static_cast<std::int64_t>(live.size()); }
-    std::span<const std::int32_t> rows(std::int64_t batch) const {
-        const std::span rest = std::span(places).subspan(static_cast<std::size_t>(batch * batch_rows));
-        return rest.first(std::min<std::size_t>(batch_rows, rest.size()));
-    }
-    const HalfFloat *products(std::int64_t batch, int row) const {
-        return gram.data() + (batch * batch_rows + row) * gram_row;
-    }
-};
-
 /// c += first g, e += second g, for a row g of a Gram matrix.
 void add_products(const HalfFloat *gram, float first, float second, float *c, float *e) noexcept;
 

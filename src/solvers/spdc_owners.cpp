@@ -21,6 +21,7 @@
 //
 // Each number has one owner, and sums are taken in the order of the owners: the bits depend on V and not on the number of threads.
 #include "spdc_owners.h"
+#include "live_batches.h"
 #include "methods.h"
 #include "owner_rows.h"
 #include "owner_threads.h"
@@ -31,12 +32,10 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cmath>
 #include <deque>
-#include <iterator>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -147,8 +146,6 @@ template <class L> class OwnersMethod final : public Method {
     void start_sweep();
     void end_sweep();
     void shrink();
-    void regroup();
-    void fill_gram(Batches &batches, int thread);
 
     void work(int thread, std::int64_t rows);
     void close_sweep(int thread, Walk &walk);
@@ -216,18 +213,14 @@ template <class L> class OwnersMethod final : public Method {
         Shrinking shrinking;
     };
     Leading leading_;
-    alignas(128) Batches all_;
-    Batches fewer_;
-    Batches *batches_ = &all_;
-    std::int64_t live_ = 0, full_ = 0; // rows visited in a sweep, now and when none is left out
+    alignas(128) std::optional<LiveBatches> batches_;
+    std::int64_t full_ = 0; // rows visited in a sweep when none is left out
     std::vector<std::uint8_t> dropped_;
     std::vector<std::array<std::uint8_t, m>> permutations_;
     std::vector<std::int64_t> batch_order_;
     std::vector<std::uint8_t> picks_;
     std::vector<Letter> parts_, moves_; // from each owner to the leader; from the leader to all
     std::vector<Sum> distances_;        // of the owners
-    std::vector<OwnerRows::Scratch> scratch_;
-    std::atomic<std::int64_t> next_gram_ = 0;
     bool regroups_ = false, measures_gap_ = false;
     std::int64_t visits_at_start_ = 0, visits_at_gap_ = 0; // of the sweep, of the last estimate
     int sample_ = 8; // one row in so many is looked at for the gap, a power of two
@@ -241,8 +234,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
       n_(problem.rows()), lambda_(problem.regularizer(0).strong_convexity()), random_(context.seed),
       crew_(context.team, Crew(context)), team_(crew_), lineups_(make_lineups(V_, team_.size())),
       working_(&lineups_.front()), trials_(static_cast<int>(lineups_.size())), patience_(patience_for_rows()),
-      changes_threads_(options.changes_threads), parts_(at(V_ * letters)), moves_(at(letters)), distances_(at(V_)),
-      scratch_(at(team_.size())) {
+      changes_threads_(options.changes_threads), parts_(at(V_ * letters)), moves_(at(letters)), distances_(at(V_)) {
     gather_rows();
     R_ = median_norm(norms());
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
@@ -276,20 +268,15 @@ template <class L> void OwnersMethod<L>::gather_rows() {
     rows_.emplace(problem_.matrix(), problem_.row_values(team_.size()), order_, V_, team_);
     make_numbers(team_, zu_, at(V_ * rows_->width()));
     make_numbers(team_, state_, at(n_));
-    all_.places.resize(at(n_));
-    std::iota(all_.places.begin(), all_.places.end(), 0);
-    all_.live.resize(at((n_ + m - 1) / m));
-    make_numbers(team_, all_.gram, all_.live.size() * m * gram_row);
-    for (auto &scratch : scratch_) rows_->reserve(scratch);
+    batches_.emplace(*rows_, n_, team_);
     const std::vector<double> norms2 = rows_->take_squared_norms(), lone_norms2 = rows_->take_lone_norms();
     team_.run([&](int thread) {
-        rows_->clear(scratch_[at(thread)]);
+        batches_->prepare(thread);
         if (thread < threads()) {
             each_owner(thread, [&](int owner) { std::fill(zu(owner).begin(), zu(owner).end(), ZU{}); });
         }
-        fill_gram(all_, thread);
+        batches_->fill_gram(thread);
     });
-    next_gram_ = 0;
     for (std::size_t p = 0; p < order_.size(); ++p) {
         const double importance = problem_.importance(order_[p]);
         state_[p] = {.b = problem_.targets()[at(order_[p])],
@@ -306,13 +293,6 @@ template <class L> std::vector<double> OwnersMethod<L>::norms() const {
     return norms2;
 }
 
-/// The batches that no other thread has taken yet.
-template <class L> void OwnersMethod<L>::fill_gram(Batches &batches, int thread) {
-    for (std::int64_t k; (k = next_gram_.fetch_add(1, std::memory_order_relaxed)) < batches.count();) {
-        rows_->gram(batches.rows(k), scratch_[at(thread)], batches.gram.data() + k * m * gram_row);
-    }
-}
-
 /// All start at 0, where u and the x that it implies are 0, too. Rows without entries never move.
 template <class L> void OwnersMethod<L>::start_duals() {
     for (RowState &row : state_) {
@@ -321,31 +301,23 @@ template <class L> void OwnersMethod<L>::start_duals() {
 }
 
 template <class L> void OwnersMethod<L>::set_steps() {
-    static_cast<FastSteps &>(steps_) = fast_steps(rule_->omega(), rule_->product(), gamma_, R_, lambda_,
-                                                  static_cast<double>(n_), std::max(1.0, static_cast<double>(live_)));
+    static_cast<FastSteps &>(steps_) =
+        fast_steps(rule_->omega(), rule_->product(), gamma_, R_, lambda_, static_cast<double>(n_),
+                   std::max(1.0, static_cast<double>(batches_->live())));
     steps_.tabulate(static_cast<double>(n_));
 }
 
 /// Rows without entries have their dual where it belongs and are never visited.
 template <class L> void OwnersMethod<L>::activate_all() {
-    batches_ = &all_;
-    live_ = 0;
-    for (std::int64_t batch = 0; batch < all_.count(); ++batch) {
-        std::uint64_t live = 0;
-        for (std::size_t r = 0; r < all_.rows(batch).size(); ++r) {
-            live |= static_cast<std::uint64_t>(state_[at(batch * m) + r].norm2 != 0) << r;
-        }
-        all_.live[at(batch)] = live;
-        live_ += std::popcount(live);
-    }
+    batches_->activate([&](std::int32_t place) { return state_[at(place)].norm2 != 0; });
     std::fill(dropped_.begin(), dropped_.end(), 0);
-    full_ = live_;
+    full_ = batches_->live();
 }
 
 template <class L> void OwnersMethod<L>::start_sweep() {
     batch_order_.clear();
-    for (std::int64_t batch = 0; batch < batches_->count(); ++batch) {
-        if (batches_->live[at(batch)] != 0) batch_order_.push_back(batch);
+    for (std::int64_t batch = 0; batch < batches_->now().count(); ++batch) {
+        if (batches_->now().live[at(batch)] != 0) batch_order_.push_back(batch);
     }
     random_.shuffle(batch_order_);
     picks_.resize(batch_order_.size());
@@ -374,61 +346,18 @@ template <class L> void OwnersMethod<L>::end_sweep() {
 }
 
 template <class L> void OwnersMethod<L>::shrink() {
-    const bool was_full = live_ == full_;
+    const bool was_full = batches_->live() == full_;
     const double passes = static_cast<double>(walk_.visits - visits_at_start_) / static_cast<double>(n_);
     if (leading_.shrinking.end_sweep(was_full, passes)) return activate_all();
-    live_ = 0;
-    for (std::int64_t batch = 0; batch < batches_->count(); ++batch) {
-        std::uint64_t &live = batches_->live[at(batch)];
-        const auto rows = batches_->rows(batch);
-        for (std::uint64_t rest = live; rest != 0; rest &= rest - 1) {
-            const int r = std::countr_zero(rest);
-            if (dropped_[at(rows[at(r)])]) live &= ~(std::uint64_t{1} << r);
-        }
-        live_ += std::popcount(live);
-    }
-    if (live_ == 0) {
-        activate_all();
-    } else if (2 * live_ < static_cast<std::int64_t>(batches_->places.size())) {
-        regroup();
-    }
-}
-
-/// Batches of live rows alone: half-empty ones cost as many waits as full ones. After a sweep over all rows nearly the same rows are live as
-/// before it: then their batches stay, and rows that are new come behind them. The threads compute the Gram matrices that are missing.
-template <class L> void OwnersMethod<L>::regroup() {
-    std::vector<std::int32_t> live;
-    live.reserve(at(live_));
-    for (std::int64_t batch = 0; batch < batches_->count(); ++batch) {
-        for (std::uint64_t rest = batches_->live[at(batch)]; rest != 0; rest &= rest - 1) {
-            live.push_back(batches_->rows(batch)[at(std::countr_zero(rest))]);
-        }
-    }
-    enum : std::uint8_t { not_live, is_new, is_kept };
-    std::vector<std::uint8_t> kinds(at(n_), not_live); // by place
-    for (const std::int32_t place : live) kinds[at(place)] = is_new;
-    auto &places = fewer_.places;
-    const auto still = std::ranges::count_if(places, [&](std::int32_t place) { return kinds[at(place)] == is_new; });
-    if (4 * still < 3 * std::ssize(places)) places.clear();
-    next_gram_ = std::ssize(places) / m; // the last one may not have been full
-    for (const std::int32_t place : places) {
-        if (kinds[at(place)] == is_new) kinds[at(place)] = is_kept;
-    }
-    std::ranges::copy_if(live, std::back_inserter(places), [&](std::int32_t p) { return kinds[at(p)] == is_new; });
-    fewer_.live.assign((places.size() + m - 1) / m, 0);
-    for (std::size_t k = 0; k < places.size(); ++k) {
-        fewer_.live[k / m] |= static_cast<std::uint64_t>(kinds[at(places[k])] != not_live) << k % m;
-    }
-    fewer_.gram.resize(fewer_.live.size() * m * gram_row);
-    batches_ = &fewer_;
-    regroups_ = true;
+    regroups_ = batches_->leave_out(dropped_);
+    if (batches_->live() == 0) activate_all();
 }
 
 template <class L> void OwnersMethod<L>::advance(double passes) {
     if (batch_order_.empty()) return; // every row is empty and where it belongs
     const double n = static_cast<double>(n_);
     const double a_while = most_entries * n / std::max(1.0, static_cast<double>(problem_.nonzeros()));
-    const double to_end = std::min(static_cast<double>(live_ - (walk_.visits - visits_at_start_)), a_while);
+    const double to_end = std::min(static_cast<double>(batches_->live() - (walk_.visits - visits_at_start_)), a_while);
     const auto rows = static_cast<std::int64_t>(std::ceil(std::max(passes * n, to_end)));
     working_ = &lineups_[changes_threads_ ? ++pieces_ % lineups_.size() : at(trials_.choice())];
     const std::int64_t before = walk_.visits;
@@ -494,7 +423,7 @@ template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk) {
     }
     working_->barrier.wait(thread);
     if (regroups_) {
-        fill_gram(*batches_, thread);
+        batches_->fill_gram(thread);
         working_->barrier.wait(thread);
     }
     walk.step = 0;
@@ -518,8 +447,9 @@ template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, cons
 /// The live rows of a step's batch, in the order of one of the permutations.
 template <class L> void OwnersMethod<L>::choose_rows(int thread, std::int64_t step, Batch &batch) const noexcept {
     batch.id = batch_order_[at(step)];
-    const std::uint64_t live = batches_->live[at(batch.id)];
-    const std::int32_t *const places = batches_->rows(batch.id).data();
+    const Batches &batches = batches_->now();
+    const std::uint64_t live = batches.live[at(batch.id)];
+    const std::int32_t *const places = batches.rows(batch.id).data();
     std::uint8_t visited_as[gram_row];
     int j = 0;
     for (const std::uint8_t r : permutations_[picks_[at(step)]]) {
@@ -529,8 +459,8 @@ template <class L> void OwnersMethod<L>::choose_rows(int thread, std::int64_t st
         visited_as[r] = static_cast<std::uint8_t>(j++);
         if (thread != 0) continue;
         __builtin_prefetch(&state_[at(places[r])], 1);
-        __builtin_prefetch(batches_->products(batch.id, r));
-        __builtin_prefetch(batches_->products(batch.id, r) + gram_row / 2);
+        __builtin_prefetch(batches.products(batch.id, r));
+        __builtin_prefetch(batches.products(batch.id, r) + gram_row / 2);
     }
     batch.count = j;
     std::uint8_t *by_place = batch.by_place;
@@ -620,7 +550,7 @@ double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, doubl
     const double next = dual_step(loss_, s, y, norm2 * steps_.inverse_scale, row.b, row.logit);
     const double delta = next - y, move = row.importance * delta;
     if (delta != 0) {
-        add_products(batches_->products(batch.id, r), static_cast<float>(move * steps_.ahead[j]),
+        add_products(batches_->now().products(batch.id, r), static_cast<float>(move * steps_.ahead[j]),
                      static_cast<float>(-steps_.tau * move * steps_.inverse_n), changes.c, changes.e);
         row.lone += pair_of(walk, j, move);
         leading_.moved += delta * delta * norm2;
@@ -709,7 +639,7 @@ template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vect
         for (std::int64_t p = n_ * chunk / chunks; p < n_ * (chunk + 1) / chunks; ++p)
             y[at(order_[at(p)])] = state_[at(p)].y;
     });
-    team_.for_each(all_.count(), [&](std::int64_t batch) {
+    team_.for_each((n_ + m - 1) / m, [&](std::int64_t batch) {
         double factors[m];
         for (std::int64_t p = batch * m; p < std::min((batch + 1) * m, n_); ++p) {
             factors[p - batch * m] = walk_.alpha * state_[at(p)].lone[0] + walk_.beta * state_[at(p)].lone[1];
