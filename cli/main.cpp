@@ -22,6 +22,7 @@
 #include <ctime>
 #include <filesystem>
 #include <new>
+#include <unistd.h>
 
 namespace spdc::cli {
 
@@ -53,6 +54,23 @@ void stop_on_signals() {
     std::signal(SIGPIPE, SIG_IGN); // a reader of the progress that leaves must not end the run
 }
 
+std::string said_of_lost_pages; // made before it may be needed: a handler has no memory to make it
+
+// A mapped file that somebody cuts short, or whose disk fails, answers with a signal where a file that is read returns an error.
+void expect_lost_pages(const std::string &path) {
+    said_of_lost_pages =
+        fmt::format("spdc: {}: became shorter, or its disk failed, while it was in use; write a changed "
+                    "file under another name and rename it\n",
+                    path);
+    struct sigaction action {};
+    action.sa_handler = [](int) {
+        [[maybe_unused]] const auto count =
+            ::write(STDERR_FILENO, said_of_lost_pages.data(), said_of_lost_pages.size());
+        ::_exit(bad_input);
+    };
+    sigaction(SIGBUS, &action, nullptr);
+}
+
 void print(const std::string &text, std::FILE *stream = stdout) {
     const bool written = std::fwrite(text.data(), 1, text.size(), stream) == text.size();
     if (written && std::fflush(stream) == 0) return;
@@ -82,6 +100,7 @@ template <class Step> auto with_path(const std::string &path, Step step) {
 // Reading: a compression this build lacks is the file's matter; an option that no file could make right stays usage.
 Dataset read(const std::string &path, const DataOptions &options) {
     if (options.cache && path == "-") fail(ErrorKind::invalid_argument, "--cache needs a file, not standard input");
+    expect_lost_pages(path);
     try {
         if (!options.cache) return read_dataset(path, options);
         std::string warning;
