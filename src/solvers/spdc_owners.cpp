@@ -23,6 +23,7 @@
 #include "spdc_owners.h"
 #include "live_batches.h"
 #include "methods.h"
+#include "owner_features.h"
 #include "owner_rows.h"
 #include "owner_threads.h"
 #include "random.h"
@@ -36,6 +37,7 @@
 #include <chrono>
 #include <cmath>
 #include <deque>
+#include <exception>
 #include <numeric>
 #include <optional>
 #include <span>
@@ -48,48 +50,8 @@ namespace {
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 constexpr int m = batch_rows;
-constexpr int letters = m / Letter::size; // to or from an owner in a super-step
-static_assert(letters * Letter::size == m);
 constexpr std::size_t permutations = 64; // of a batch, drawn once: a sweep picks one for each batch
 constexpr double most_entries = 3e7;     // visited between two looks at the clock
-
-/// Step sizes of a sweep and what they make of the j-th row of a batch.
-struct Steps : FastSteps {
-    double power[m + 1], g[m + 1]; // rho^j, g_j
-    /// alpha mz_j + beta mu_j of a move by 1: what it adds to x, extrapolated, and carried back to the start of the batch.
-    double ahead[m];
-    double inverse_n = 1, inverse_scale = 1; // of sigma_scale: a division takes as long as four products
-
-    void tabulate(double n) {
-        inverse_n = 1 / n, inverse_scale = 1 / sigma_scale;
-        power[0] = 1, g[0] = 0;
-        for (int j = 0; j < m; ++j) {
-            power[j + 1] = rho * power[j];
-            g[j + 1] = rho * (g[j] + 1);
-            ahead[j] = -tau * (rho * extrapolate - g[j + 1] / n) / power[j + 1];
-        }
-    }
-};
-
-/// What every thread knows of the run, in a copy of its own; all copies are equal.
-struct Walk {
-    double alpha = 1, beta = 0, inverse_alpha = 1;
-    std::int64_t visits = 0, step = 0; // of the run; of the sweep
-    unsigned date = 0;                 // of the super-step's letters
-};
-
-/// The rows of a super-step in the order of their visits.
-struct Batch {
-    std::int64_t id = 0;
-    int count = 0;
-    OwnerRows::Row rows[m];
-    std::uint8_t row[m];      // of the batch
-    std::uint8_t by_place[m]; // the visits in the order of memory
-
-    std::span<const OwnerRows::Row> letter(int first) const {
-        return {rows + first, at(std::clamp(count - first, 0, Letter::size))};
-    }
-};
 
 /// What the leader keeps of a row: a line of the cache.
 struct alignas(64) RowState {
@@ -114,6 +76,8 @@ template <class L> class OwnersMethod final : public Method {
     bool exhausted() const override { return full_ == 0; }
 
   private:
+    using Walk = OwnerFeatures::Walk;
+    using Batch = OwnerFeatures::Batch;
     /// Some or all of the threads. Which does not matter to the results.
     struct Lineup {
         Lineup(int owners, int threads) : shares(owners, threads), barrier(shares.threads()) {}
@@ -151,34 +115,10 @@ template <class L> class OwnersMethod final : public Method {
     void close_sweep(int thread, Walk &walk);
     void super_step(int thread, Walk &walk, const Batch &now, Batch &next) noexcept;
     void choose_rows(int thread, std::int64_t step, Batch &batch) const noexcept;
-    void send_parts(int thread, const Walk &walk, const Batch &batch) noexcept;
-    void add_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end,
-                   double (&parts)[letters][Letter::size]) noexcept;
-    void sum_parts(const Walk &walk, int letter, double (&sums)[Letter::size]) noexcept;
     void lead(const Walk &walk, const Batch &batch) noexcept;
     double visit(const Walk &walk, const Batch &batch, int j, double sum, Changes &changes) noexcept;
-    void follow(int thread, const Walk &walk, const Batch &batch) noexcept;
     void rebase(int thread, Walk &walk) noexcept;
-    double distance(int owner, const Walk &walk) noexcept;
     double lone_distance(const Walk &walk) const noexcept;
-    double squared_distance(const Walk &walk, const ZU &pair) const noexcept {
-        const double away = walk.alpha * pair[0] + (walk.beta + 1 / lambda_) * pair[1];
-        return away * away;
-    }
-    /// {mz, mu} of row j of a batch, whose dual moved so far.
-    ZU pair_of(const Walk &walk, int j, double move) const noexcept {
-        const double mu = move * steps_.inverse_n;
-        return ZU{(move * steps_.ahead[j] - walk.beta * mu) * walk.inverse_alpha, mu};
-    }
-    template <class Visit> void each_owner(int thread, Visit &&visit) {
-        for (int owner = working_->shares.first(thread); owner < working_->shares.end(thread); ++owner) visit(owner);
-    }
-    /// Letter by letter, so that the leader can begin soon; where a thread has many owners, each has the batch in one go, so that its
-    /// features stay in near caches.
-    int rows_at_a_time(int thread) const {
-        return working_->shares.end(thread) - working_->shares.first(thread) <= 2 ? Letter::size : m;
-    }
-    std::span<ZU> zu(int owner) { return std::span(zu_).subspan(at(owner * rows_->width()), at(rows_->width())); }
 
     const Problem &problem_;
     const L loss_;
@@ -194,13 +134,11 @@ template <class L> class OwnersMethod final : public Method {
     Lineup *working_ = nullptr;
     ThreadTrials trials_;
     std::size_t pieces_ = 0; // of work
-    const int patience_;
     const bool changes_threads_;
     std::vector<std::int32_t> order_; // place -> row of the problem
     std::optional<OwnerRows> rows_;
     std::vector<RowState, UnfilledHugePageAllocator<RowState>> state_; // of the rows by place
-    std::vector<ZU, UnfilledHugePageAllocator<ZU>> zu_;                // owner by owner
-    Steps steps_;
+    std::optional<OwnerFeatures> features_;
     Walk walk_;
     std::optional<OmegaRule> rule_;
     std::vector<OmegaChange> omega_changes_;
@@ -219,9 +157,9 @@ template <class L> class OwnersMethod final : public Method {
     std::vector<std::array<std::uint8_t, m>> permutations_;
     std::vector<std::int64_t> batch_order_;
     std::vector<std::uint8_t> picks_;
-    std::vector<Letter> parts_, moves_; // from each owner to the leader; from the leader to all
-    std::vector<Sum> distances_;        // of the owners
+    std::vector<Sum> distances_; // of the owners
     bool regroups_ = false, measures_gap_ = false;
+    std::exception_ptr failure_;                           // of the leader between two sweeps
     std::int64_t visits_at_start_ = 0, visits_at_gap_ = 0; // of the sweep, of the last estimate
     int sample_ = 8; // one row in so many is looked at for the gap, a power of two
     double estimated_gap_ = infinity, last_gap_ = 0;
@@ -233,8 +171,8 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
     : problem_(problem), loss_(loss), shrinks_(options.shrinking && HasBoundedDual<L>), V_(options.owners),
       n_(problem.rows()), lambda_(problem.regularizer(0).strong_convexity()), random_(context.seed),
       crew_(context.team, Crew(context)), team_(crew_), lineups_(make_lineups(V_, team_.size())),
-      working_(&lineups_.front()), trials_(static_cast<int>(lineups_.size())), patience_(patience_for_rows()),
-      changes_threads_(options.changes_threads), parts_(at(V_ * letters)), moves_(at(letters)), distances_(at(V_)) {
+      working_(&lineups_.front()), trials_(static_cast<int>(lineups_.size())),
+      changes_threads_(options.changes_threads), distances_(at(V_)) {
     gather_rows();
     R_ = median_norm(norms());
     gamma_ = working_gamma(loss_.gamma(), R_, lambda_, static_cast<double>(n_));
@@ -266,15 +204,13 @@ template <class L> void OwnersMethod<L>::gather_rows() {
     std::iota(order_.begin(), order_.end(), 0);
     random_.shuffle(order_);
     rows_.emplace(problem_.matrix(), problem_.row_values(team_.size()), order_, V_, team_);
-    make_numbers(team_, zu_, at(V_ * rows_->width()));
+    features_.emplace(*rows_, lambda_, patience_for_rows(), team_);
     make_numbers(team_, state_, at(n_));
     batches_.emplace(*rows_, n_, team_);
     const std::vector<double> norms2 = rows_->take_squared_norms(), lone_norms2 = rows_->take_lone_norms();
     team_.run([&](int thread) {
         batches_->prepare(thread);
-        if (thread < threads()) {
-            each_owner(thread, [&](int owner) { std::fill(zu(owner).begin(), zu(owner).end(), ZU{}); });
-        }
+        if (thread < threads()) features_->clear(working_->shares, thread);
         batches_->fill_gram(thread);
     });
     for (std::size_t p = 0; p < order_.size(); ++p) {
@@ -301,10 +237,8 @@ template <class L> void OwnersMethod<L>::start_duals() {
 }
 
 template <class L> void OwnersMethod<L>::set_steps() {
-    static_cast<FastSteps &>(steps_) =
-        fast_steps(rule_->omega(), rule_->product(), gamma_, R_, lambda_, static_cast<double>(n_),
-                   std::max(1.0, static_cast<double>(batches_->live())));
-    steps_.tabulate(static_cast<double>(n_));
+    const auto n = static_cast<double>(n_), live = std::max(1.0, static_cast<double>(batches_->live()));
+    features_->set_steps({fast_steps(rule_->omega(), rule_->product(), gamma_, R_, lambda_, n, live), n});
 }
 
 /// Rows without entries have their dual where it belongs and are never visited.
@@ -366,6 +300,7 @@ template <class L> void OwnersMethod<L>::advance(double passes) {
     team_.run([&](int thread) {
         if (thread < working_->shares.threads()) work(thread, rows);
     });
+    if (failure_) std::rethrow_exception(failure_);
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     trials_.tell(time.count() / static_cast<double>(walk_.visits - before), leading_.waited_long);
     if (rule_->asks_for_gap()) rule_->tell(estimated_gap_, dual_value());
@@ -382,28 +317,16 @@ template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
         std::swap(now, next);
         if (walk.step == static_cast<std::int64_t>(batch_order_.size())) {
             close_sweep(thread, walk);
+            if (failure_) break;
             choose_rows(thread, walk.step, *now);
         }
     }
     if (thread == 0) walk_ = walk;
 }
 
-/// |x + u/lambda|^2 over the owner's features, and over the lone ones: g(x) + g*(-u) + <u, x> is lambda/2 of it.
-template <class L> double OwnersMethod<L>::distance(int owner, const Walk &walk) noexcept {
-    constexpr std::size_t line = 4; // of features that few rows have, one line in four tells enough
-    const std::span<const ZU> pairs = zu(owner);
-    const std::size_t first = std::min<std::size_t>(pairs.size(), 4096);
-    double sum = 0, rest = 0;
-    for (const ZU &pair : pairs.first(first)) sum += squared_distance(walk, pair);
-    for (std::size_t k = first; k < pairs.size(); k += 4 * line) {
-        for (const ZU &pair : pairs.subspan(k, line)) rest += squared_distance(walk, pair);
-    }
-    return sum + 4 * rest;
-}
-
 template <class L> double OwnersMethod<L>::lone_distance(const Walk &walk) const noexcept {
     double sum = 0;
-    for (const RowState &row : state_) sum += row.lone_norm2 * squared_distance(walk, row.lone);
+    for (const RowState &row : state_) sum += row.lone_norm2 * features_->squared_distance(walk, row.lone);
     return sum;
 }
 
@@ -411,17 +334,25 @@ template <class L> double OwnersMethod<L>::lone_distance(const Walk &walk) const
 template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk) {
     const bool measures_gap = walk.visits - visits_at_gap_ >= n_ / 2;
     working_->barrier.wait(thread);
-    if (measures_gap) each_owner(thread, [&](int owner) { distances_[at(owner)].value = distance(owner, walk); });
+    const OwnerShares &shares = working_->shares;
+    for (int owner = shares.first(thread); measures_gap && owner < shares.end(thread); ++owner) {
+        distances_[at(owner)].value = features_->distance(owner, walk);
+    }
     if (measures_gap && thread == 0) leading_.distance = lone_distance(walk);
     working_->barrier.wait(thread);
     if (thread == 0) {
         walk_ = walk;
         measures_gap_ = measures_gap;
         regroups_ = false;
-        end_sweep();
-        start_sweep();
+        try {
+            end_sweep();
+            start_sweep();
+        } catch (...) { // no memory: the others must not wait for ever
+            failure_ = std::current_exception();
+        }
     }
     working_->barrier.wait(thread);
+    if (failure_) return;
     if (regroups_) {
         batches_->fill_gram(thread);
         working_->barrier.wait(thread);
@@ -432,12 +363,13 @@ template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk) {
 /// What does not need the others is done while their letters are on the way.
 template <class L> void OwnersMethod<L>::super_step(int thread, Walk &walk, const Batch &now, Batch &next) noexcept {
     ++walk.date;
-    send_parts(thread, walk, now);
+    const auto &steps = features_->steps();
+    features_->send_parts(working_->shares, thread, walk, now);
     if (walk.step + 1 < static_cast<std::int64_t>(batch_order_.size())) choose_rows(thread, walk.step + 1, next);
     if (thread == 0) lead(walk, now);
-    follow(thread, walk, now);
-    walk.alpha *= steps_.power[now.count];
-    walk.beta = steps_.power[now.count] * walk.beta - steps_.tau * steps_.g[now.count];
+    features_->follow(working_->shares, thread, walk, now);
+    walk.alpha *= steps.power[now.count];
+    walk.beta = steps.power[now.count] * walk.beta - steps.tau * steps.g[now.count];
     if (walk.alpha < 1e-9) rebase(thread, walk);
     walk.inverse_alpha = 1 / walk.alpha;
     walk.visits += now.count;
@@ -467,99 +399,41 @@ template <class L> void OwnersMethod<L>::choose_rows(int thread, std::int64_t st
     for (std::uint64_t rest = live; rest != 0; rest &= rest - 1) *by_place++ = visited_as[std::countr_zero(rest)];
 }
 
-/// A letter as soon as its seven rows are done.
-template <class L> void OwnersMethod<L>::send_parts(int thread, const Walk &walk, const Batch &batch) noexcept {
-    const int stretch = rows_at_a_time(thread);
-    for (int begin = 0; begin < batch.count; begin += stretch) {
-        const int end = std::min(begin + stretch, batch.count);
-        for (const auto &sender : working_->shares.senders(thread)) {
-            double parts[letters][Letter::size] = {}; // the last letter may not be full
-            for (int owner = sender.owner; owner < sender.owner + sender.owners; ++owner) {
-                add_parts(owner, walk, batch, begin, end, parts);
-            }
-            for (int letter = begin / Letter::size; letter * Letter::size < end; ++letter) {
-                parts_[at(sender.owner * letters + letter)].send(parts[letter], walk.date);
-            }
-        }
-    }
-}
-
-/// One owner's, of rows [begin, end).
-template <class L>
-void OwnersMethod<L>::add_parts(int owner, const Walk &walk, const Batch &batch, int begin, int end,
-                                double (&parts)[letters][Letter::size]) noexcept {
-    const bool is_all = end - begin > Letter::size; // then in the order of memory
-    OwnerRows::Row in_memory[m];
-    for (int k = 0; is_all && k < end; ++k) in_memory[k] = batch.rows[batch.by_place[k]];
-    ZU sums[m];
-    rows_->dots(owner, {is_all ? in_memory : batch.rows + begin, at(end - begin)}, batch.letter(end), zu(owner).data(),
-                sums);
-    for (int k = begin; k < end; ++k) {
-        const int j = is_all ? batch.by_place[k] : k;
-        const ZU sum = sums[k - begin];
-        const double A = walk.alpha * steps_.power[j], B = steps_.power[j] * walk.beta - steps_.tau * steps_.g[j];
-        parts[j / Letter::size][j % Letter::size] += A * sum[0] + B * sum[1];
-    }
-}
-
 template <class L> void OwnersMethod<L>::lead(const Walk &walk, const Batch &batch) noexcept {
     Changes changes;
     for (int first = 0; first < batch.count; first += Letter::size) {
         double s[Letter::size] = {}, moves[Letter::size] = {};
-        sum_parts(walk, first / Letter::size, s);
+        leading_.waited_long |= features_->sum_parts(working_->shares, walk, first / Letter::size, s);
         const int count = std::min(Letter::size, batch.count - first);
         for (int k = 0; k < count; ++k) moves[k] = visit(walk, batch, first + k, s[k], changes);
-        moves_[at(first / Letter::size)].send(moves, walk.date);
-    }
-}
-
-/// What all owners sent. All letters are looked at in each turn, none waits for the one before: that they come from other cores takes the
-/// time of one. Sums are of pairs of owners first, whether one thread has both or two have.
-template <class L>
-void OwnersMethod<L>::sum_parts(const Walk &walk, int letter, double (&sums)[Letter::size]) noexcept {
-    const auto from = [&](const OwnerShares::Sender &sender) -> const Letter & {
-        return parts_[at(sender.owner * letters + letter)];
-    };
-    const auto senders = working_->shares.senders();
-    leading_.waited_long |= await(patience_, [&] {
-        unsigned late = 0;
-        for (const auto &sender : senders) late |= from(sender).date() ^ walk.date;
-        return late == 0;
-    });
-    for (std::size_t s = 0; s < senders.size(); ++s) {
-        const double *const parts = from(senders[s]).numbers();
-        if (senders[s].is_half) {
-            const double *const others = from(senders[++s]).numbers();
-            for (int k = 0; k < Letter::size; ++k) sums[k] += parts[k] + others[k];
-        } else {
-            for (int k = 0; k < Letter::size; ++k) sums[k] += parts[k];
-        }
+        features_->send_moves(walk, first / Letter::size, moves);
     }
 }
 
 /// The dual step of the batch's j-th row, and omega_i times the move. `sum`: of its owners' parts.
 template <class L>
 double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, double sum, Changes &changes) noexcept {
+    const auto &steps = features_->steps();
     const int r = batch.row[j];
     RowState &row = state_[at(batch.rows[j].place)];
     const double lone = walk.alpha * row.lone[0] + walk.beta * row.lone[1];
-    sum += row.lone_norm2 * (steps_.power[j] * lone - steps_.tau * steps_.g[j] * row.lone[1]) + column_ * leading_.x0;
+    sum += row.lone_norm2 * (steps.power[j] * lone - steps.tau * steps.g[j] * row.lone[1]) + column_ * leading_.x0;
     const double s =
-        sum + steps_.power[j] * static_cast<double>(changes.c[r]) + steps_.g[j] * static_cast<double>(changes.e[r]);
+        sum + steps.power[j] * static_cast<double>(changes.c[r]) + steps.g[j] * static_cast<double>(changes.e[r]);
     const double y = row.y, norm2 = row.norm2;
-    const double next = dual_step(loss_, s, y, norm2 * steps_.inverse_scale, row.b, row.logit);
+    const double next = dual_step(loss_, s, y, norm2 * steps.inverse_scale, row.b, row.logit);
     const double delta = next - y, move = row.importance * delta;
     if (delta != 0) {
-        add_products(batches_->now().products(batch.id, r), static_cast<float>(move * steps_.ahead[j]),
-                     static_cast<float>(-steps_.tau * move * steps_.inverse_n), changes.c, changes.e);
-        row.lone += pair_of(walk, j, move);
+        add_products(batches_->now().products(batch.id, r), static_cast<float>(move * steps.ahead[j]),
+                     static_cast<float>(-steps.tau * move * steps.inverse_n), changes.c, changes.e);
+        row.lone += features_->pair_of(walk, j, move);
         leading_.moved += delta * delta * norm2;
     }
     if (column_ != 0) {
         const double move0 = move * column_;
-        leading_.u0 += move0 * steps_.inverse_n;
-        leading_.x0 -= steps_.tau * (leading_.u0 + (steps_.extrapolate - steps_.inverse_n) * move0);
-        leading_.x0 /= 1 + lambda0_ * steps_.tau;
+        leading_.u0 += move0 * steps.inverse_n;
+        leading_.x0 -= steps.tau * (leading_.u0 + (steps.extrapolate - steps.inverse_n) * move0);
+        leading_.x0 /= 1 + lambda0_ * steps.tau;
     }
     if ((j + walk.step) % sample_ == 0) {
         leading_.young += sample_ * row.importance * (loss_.value(s, row.b) + loss_.conjugate(y, row.b) - y * s);
@@ -574,32 +448,11 @@ double OwnersMethod<L>::visit(const Walk &walk, const Batch &batch, int j, doubl
     return move;
 }
 
-/// The moves of seven rows as soon as their letter is there.
-template <class L> void OwnersMethod<L>::follow(int thread, const Walk &walk, const Batch &batch) noexcept {
-    if (working_->shares.first(thread) == working_->shares.end(thread)) return;
-    const int stretch = rows_at_a_time(thread);
-    for (int begin = 0; begin < batch.count; begin += stretch) {
-        OwnerRows::Row rows[m];
-        ZU pairs[m];
-        std::size_t moved = 0;
-        for (int j = begin; j < std::min(begin + stretch, batch.count); ++j) {
-            const Letter &letter = moves_[at(j / Letter::size)];
-            if (j % Letter::size == 0) await(patience_, [&] { return letter.date() == walk.date; });
-            const double move = letter.numbers()[j % Letter::size];
-            rows[moved] = batch.rows[j];
-            pairs[moved] = pair_of(walk, j, move);
-            moved += move != 0 ? 1 : 0; // no branch: nobody knows which
-        }
-        each_owner(thread, [&](int owner) { rows_->add(owner, {rows, moved}, pairs, zu(owner).data()); });
-    }
-}
-
 /// Rarely: z becomes x.
 template <class L> void OwnersMethod<L>::rebase(int thread, Walk &walk) noexcept {
-    const auto rebase_pair = [&](ZU &pair) { pair[0] = walk.alpha * pair[0] + walk.beta * pair[1]; };
-    each_owner(thread, [&](int owner) { std::ranges::for_each(zu(owner), rebase_pair); });
+    features_->rebase(working_->shares, thread, walk);
     if (thread == 0) {
-        for (RowState &row : state_) rebase_pair(row.lone);
+        for (RowState &row : state_) walk.rebase(row.lone);
     }
     walk.alpha = 1, walk.beta = 0;
 }
@@ -610,7 +463,8 @@ template <class L> double OwnersMethod<L>::dual_value() const {
         double sum = 0;
         void add(const Terms &other) { sum += other.sum; }
     };
-    const double n = static_cast<double>(n_), slots = static_cast<double>(zu_.size());
+    const std::span<const ZU> zu = features_->all();
+    const double n = static_cast<double>(n_), slots = static_cast<double>(zu.size());
     const Terms rows =
         sum_chunks<Terms>(team_, state_.size(), 4 * n, [&](std::size_t begin, std::size_t end, Terms &own) {
             for (std::size_t p = begin; p < end; ++p) {
@@ -620,8 +474,8 @@ template <class L> double OwnersMethod<L>::dual_value() const {
             }
         });
     const Terms features =
-        sum_chunks<Terms>(team_, zu_.size(), slots, [&](std::size_t begin, std::size_t end, Terms &own) {
-            for (std::size_t k = begin; k < end; ++k) own.sum += 0.5 * zu_[k][1] * zu_[k][1] / lambda_;
+        sum_chunks<Terms>(team_, zu.size(), slots, [&](std::size_t begin, std::size_t end, Terms &own) {
+            for (std::size_t k = begin; k < end; ++k) own.sum += 0.5 * zu[k][1] * zu[k][1] / lambda_;
         });
     return -rows.sum - features.sum - (lambda0_ > 0 ? 0.5 * leading_.u0 * leading_.u0 / lambda0_ : 0.0);
 }
@@ -633,7 +487,7 @@ template <class L> void OwnersMethod<L>::point(std::vector<double> &x, std::vect
     const std::int64_t d = problem_.features();
     team_.for_each(chunks, [&](std::int64_t chunk) {
         for (std::int64_t j = d * chunk / chunks; j < d * (chunk + 1) / chunks; ++j) {
-            const ZU pair = rows_->has_owner(j) ? zu(rows_->owner_of(j))[at(rows_->slot_of(j))] : ZU{};
+            const ZU pair = rows_->has_owner(j) ? features_->zu(rows_->owner_of(j))[at(rows_->slot_of(j))] : ZU{};
             x[at(j)] = walk_.alpha * pair[0] + walk_.beta * pair[1];
         }
         for (std::int64_t p = n_ * chunk / chunks; p < n_ * (chunk + 1) / chunks; ++p)
