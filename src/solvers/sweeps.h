@@ -44,6 +44,10 @@ inline Interval zero_range(const Box &g) noexcept {
 /// Distance of w from the ends of the range; negative outside.
 inline double slack(const Interval &range, double w) noexcept { return std::min(range.upper - w, w - range.lower); }
 
+/// Which features may leave 0 at all, as bytes of 1 or 0. Where the duals are bounded, so is u_j = (1/n) sum_i w_i y_i a_ij: a feature for
+/// which no y of the domain of phi* gets |u_j| to l1 stays at 0. On text that is most of them, the rare ones.
+std::vector<std::uint8_t> movable_features(const Problem &problem, const Penalties &penalties);
+
 /// What a sweep over coordinates found. A sweep at the optimum finds zeros.
 struct SweepResult {
     double decrease = 0;  // of the model, a lower bound

@@ -27,6 +27,7 @@
 #include "free_coordinates.h"
 #include "methods.h"
 #include "quadratic_model.h"
+#include "rounded_loss.h"
 #include "set_barrier.h"
 #include "vertex.h"
 
@@ -46,66 +47,10 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 constexpr std::int64_t round_entries = 20'000'000; // advance() ends a round that touches more than this: some 50 ms
 constexpr std::int64_t row_entries = 8;            // what the functions of a row cost, in matrix entries
 
-/// A loss as Newton steps want it. One with kinks is rounded: max_y y z - phi*(y) - (gamma/2) y^2 touches it from below.
-template <class L> struct RoundedLoss {
-    const L &loss;
-    double gamma; // 0: as it is
-
-    double derivative(double z, double b) const {
-        return gamma > 0 ? loss.dual_prox(z, 0, 1 / gamma, b) : loss.derivative(z, b);
-    }
-    double value(double z, double b) const {
-        if (gamma == 0) return loss.value(z, b);
-        const double y = derivative(z, b);
-        return y * (z - 0.5 * gamma * y) - loss.conjugate(y, b);
-    }
-    /// From the derivative y, which is known: no second exponential.
-    double curvature(double z, double y, double b) const {
-        if constexpr (std::is_same_v<L, Logistic>) return std::fabs(y) * (1 - std::fabs(y));
-        if constexpr (std::is_same_v<L, Poisson>) return y + b;
-        if (gamma == 0) return loss.curvature(z, b);
-        const Interval domain = loss.domain(b);
-        return y != 0 && domain.lower < y && y < domain.upper ? 1 / gamma : 0;
-    }
-    /// The largest there is; 0 when there is no bound.
-    double largest_curvature() const { return gamma > 0 ? 1 / gamma : (loss.gamma() > 0 ? 1 / loss.gamma() : 0); }
-};
-
 /// Neither penalised by l1 nor held at 0 by a bound: never to be left out.
 bool is_free(const Box &g) { return g.l1 == 0 && g.bounds.lower < 0 && g.bounds.upper > 0; }
 
 bool has_kinks(const AnyLoss &loss) { return loss.gamma() == 0 && loss.lipschitz() < infinity; }
-
-/// Which features may leave 0 at all, as bytes of 1 or 0. Where the duals are bounded, so is u_j = (1/n) sum_i w_i y_i a_ij: a feature for
-/// which no y of the domain of phi* gets |u_j| to l1 stays at 0. On text that is most of them, the rare ones.
-std::vector<std::uint8_t> movable_features(const Problem &problem, const Penalties &penalties) {
-    const auto d = at(problem.dimension());
-    std::vector<std::uint8_t> movable(d, 1);
-    if (problem.loss().lipschitz() == infinity) return movable;
-    std::vector<Interval> reach(at(problem.features()), Interval{0, 0}); // of n u_j
-    std::visit(
-        [&](const auto &loss, const auto &matrix) {
-            for (std::int64_t i = 0; i < matrix.rows(); ++i) {
-                const auto row = matrix.row(i);
-                interruption_point(row.size());
-                const Interval y = loss.domain(problem.targets()[at(i)]);
-                const double weight = problem.importance(i), lower = weight * y.lower, upper = weight * y.upper;
-                for (std::int64_t p = 0; p < row.size(); ++p) {
-                    const double one = lower * row.value(p), other = upper * row.value(p);
-                    Interval &u = reach[at(row.column(p))];
-                    u.lower += std::min(one, other);
-                    u.upper += std::max(one, other);
-                }
-            }
-        },
-        problem.loss().variant(), problem.matrix());
-    const double inverse_n = (1 + 1e-9) / static_cast<double>(problem.rows()); // rounding must not leave one out
-    for (std::size_t j = 0; j < reach.size(); ++j) {
-        const Interval zero = zero_range(penalties[static_cast<std::int64_t>(j)]);
-        movable[j] = slack(zero, -reach[j].lower * inverse_n) <= 0 || slack(zero, -reach[j].upper * inverse_n) <= 0;
-    }
-    return movable;
-}
 
 template <class Value> class WorkingSetMethod final : public Method {
   public:
