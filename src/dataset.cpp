@@ -7,8 +7,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
+#include <span>
 
 namespace spdc {
 
@@ -74,7 +77,32 @@ void check_weights(const Dataset &data, const std::string &name) {
     }
 }
 
-void check_order(const Dataset &data, const std::string &name) {
+/// Whether each row is there once: then none is missing. The threads may say of a row at the same time that they saw it.
+bool is_permutation(std::span<const std::int64_t> order, Team &team) {
+    constexpr std::size_t chunk = 8192;
+    const std::size_t rows = order.size();
+    const auto chunks = static_cast<std::int64_t>((rows + chunk - 1) / chunk);
+    std::vector<std::atomic<std::uint8_t>> seen(rows);
+    std::atomic<bool> is_good = true;
+    const auto visit_chunks = [&](auto &&visit) {
+        team.for_each(chunks, static_cast<double>(rows), [&](std::int64_t k) {
+            const std::size_t begin = static_cast<std::size_t>(k) * chunk;
+            for (std::size_t i = begin; i < std::min(begin + chunk, rows); ++i) {
+                if (!visit(i)) is_good.store(false, std::memory_order_relaxed);
+            }
+        });
+    };
+    visit_chunks([&](std::size_t i) {
+        const auto row = static_cast<std::size_t>(order[i]); // a negative one becomes large
+        if (row < rows) seen[row].store(1, std::memory_order_relaxed);
+        return row < rows;
+    });
+    visit_chunks([&](std::size_t i) { return seen[i].load(std::memory_order_relaxed) != 0; });
+    return is_good;
+}
+
+void check_order(const Dataset &data, const std::string &name, Team &team) {
+    if (is_permutation(data.row_order, team)) return;
     std::vector<bool> seen(data.row_order.size());
     for (const std::int64_t row : data.row_order) {
         const bool known = row >= 0 && row < data.rows();
@@ -155,7 +183,7 @@ void check_sides(const Dataset &data, const std::string &name, Team &team) {
     }
     if (!data.row_order.empty()) {
         check_size(name, "places in the row order", data.row_order.size(), data.rows(), "rows");
-        check_order(data, name);
+        check_order(data, name, team);
     }
     check_targets(data, name, team);
     check_weights(data, name);

@@ -101,14 +101,12 @@ template <class Matrix> struct Entries {
     std::uint64_t begin_of(std::uint64_t row) const {
         return sparse ? static_cast<std::uint64_t>(offsets[row]) : row * cols;
     }
-    void check_row(std::uint64_t i) const {
-        const std::uint64_t begin = begin_of(i);
-        const auto count = static_cast<std::int64_t>(begin_of(i + 1) - begin), number = static_cast<std::int64_t>(i);
+    void check_rows(std::uint64_t first, std::uint64_t last) const {
+        const auto number = static_cast<std::int64_t>(first), width = static_cast<std::int64_t>(cols);
         if constexpr (sparse) {
-            Matrix::check_row({columns.data() + begin, values.data() + begin, count}, number,
-                              static_cast<std::int64_t>(cols));
+            Matrix::check_rows(offsets.subspan(first, last - first + 1), columns, values, number, width);
         } else {
-            Matrix::check_row({values.data() + begin, count}, number);
+            Matrix::check_rows(values.subspan(begin_of(first), begin_of(last) - begin_of(first)), number, width);
         }
     }
     /// The first row from `first` on that ends `count` entries later, or the end.
@@ -136,7 +134,7 @@ void check_rows(const Entries<Matrix> &entries, std::uint64_t first, std::uint64
         } else {
             const auto k = static_cast<std::uint64_t>(task) - 2, rows = last - first;
             try {
-                for (std::uint64_t i = k * rows / parts; i < (k + 1) * rows / parts; ++i) entries.check_row(first + i);
+                entries.check_rows(first + k * rows / parts, first + (k + 1) * rows / parts);
             } catch (...) {
                 errors[k] = std::current_exception();
             }

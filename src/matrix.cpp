@@ -110,9 +110,6 @@ void CsrMatrix<Value, Index>::check_offsets(std::span<const std::int64_t> offset
 
 template <class Value, class Index>
 void CsrMatrix<Value, Index>::check_row(const Row &row, std::int64_t number, std::int64_t cols) {
-    const std::int64_t whole[] = {0, row.count};
-    const std::span columns(row.columns, static_cast<std::size_t>(row.count));
-    if (are_ascending(whole, columns, cols) && are_finite(row.values, row.count)) return;
     std::int64_t previous = -1;
     for (std::int64_t p = 0; p < row.size(); ++p) {
         const std::int64_t column = row.columns[p]; // all 64 bits of a wide one
@@ -130,14 +127,25 @@ void CsrMatrix<Value, Index>::check_row(const Row &row, std::int64_t number, std
     }
 }
 
-template <class Value> void DenseMatrix<Value>::check_row(const Row &row, std::int64_t number) {
-    if (are_finite(row.values, row.count)) return;
-    for (std::int64_t j = 0; j < row.count; ++j) {
-        if (!std::isfinite(row.values[j])) {
-            fail(ErrorKind::invalid_argument,
-                 fmt::format("matrix: row {}, column {}: value {}, expected a finite number", number, j, row.value(j)));
-        }
+/// All at once; row by row only to say what is wrong with the first entry that is.
+template <class Value, class Index>
+void CsrMatrix<Value, Index>::check_rows(std::span<const std::int64_t> offsets, std::span<const Index> columns,
+                                         std::span<const Value> values, std::int64_t first, std::int64_t cols) {
+    const std::int64_t begin = offsets.front();
+    if (are_ascending(offsets, columns, cols) && are_finite(values.data() + begin, offsets.back() - begin)) return;
+    for (std::size_t i = 0; i + 1 < offsets.size(); ++i) {
+        const Row row{columns.data() + offsets[i], values.data() + offsets[i], offsets[i + 1] - offsets[i]};
+        check_row(row, first + static_cast<std::int64_t>(i), cols);
     }
+}
+
+template <class Value>
+void DenseMatrix<Value>::check_rows(std::span<const Value> values, std::int64_t first, std::int64_t cols) {
+    if (are_finite(values.data(), std::ssize(values))) return;
+    const auto bad = std::ranges::find_if(values, [](Value value) { return !std::isfinite(value); });
+    const std::int64_t place = bad - values.begin();
+    fail(ErrorKind::invalid_argument, fmt::format("matrix: row {}, column {}: value {}, expected a finite number",
+                                                  first + place / cols, place % cols, static_cast<double>(*bad)));
 }
 
 namespace {
@@ -236,16 +244,11 @@ template <class Value, class Index> void CsrMatrix<Value, Index>::check_places()
                                                       columns_.size(), values_.size()));
     }
     check_offsets(offsets_, values_.size());
-    if (!are_ascending(offsets_, columns_, cols_)) check_rows();
+    if (!are_ascending(offsets_, columns_, cols_)) check_rows(offsets_, columns_, values_, 0, cols_);
 }
 
 template <class Value, class Index> void CsrMatrix<Value, Index>::check_values() const {
-    if (!are_finite(values_.data() + offsets_.front(), nonzeros())) check_rows();
-}
-
-/// Says what is wrong with the first entry that is.
-template <class Value, class Index> void CsrMatrix<Value, Index>::check_rows() const {
-    for (std::int64_t i = 0; i < rows(); ++i) check_row(row(i), i, cols_);
+    if (!are_finite(values_.data() + offsets_.front(), nonzeros())) check_rows(offsets_, columns_, values_, 0, cols_);
 }
 
 template <class Value, class Index>
@@ -304,7 +307,9 @@ DenseMatrix<Value>::DenseMatrix(std::int64_t rows, std::int64_t cols, const Valu
         fail(ErrorKind::invalid_argument, fmt::format("matrix: no data for {} rows of {} columns", rows, cols));
     }
     const bool good = stride == cols && are_finite(data, rows * cols);
-    for (std::int64_t i = 0; !good && i < rows && cols > 0; ++i) check_row(row(i), i);
+    for (std::int64_t i = 0; !good && i < rows && cols > 0; ++i) {
+        check_rows({data_ + i * stride_, static_cast<std::size_t>(cols)}, i, cols);
+    }
 }
 
 template <class Value>

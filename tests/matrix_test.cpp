@@ -1,3 +1,4 @@
+#include "parallel.h"
 #include "spdc/dataset.h"
 #include "spdc/error.h"
 #include "spdc/matrix.h"
@@ -7,6 +8,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
 namespace spdc {
@@ -251,6 +253,25 @@ TEST(DatasetCheck, RejectsWrongSizesAndValues) {
     EXPECT_THAT(message([](Dataset &d) { d.label_names = {"a"}; }), HasSubstr("expected a whole number from 0 to 0"));
     EXPECT_THAT(message([](Dataset &d) { d.index_base = 2; }), HasSubstr("index_base 2"));
     EXPECT_THAT(message([](Dataset &d) { d = Dataset{}; }), HasSubstr("no rows"));
+}
+
+TEST(DatasetCheck, RowOrdersHoldEachRowOnceForAnyThreads) {
+    Dataset data;
+    constexpr std::int64_t rows = 300000; // enough for the threads to share
+    data.matrix = DenseMatrix<float>::own(rows, 1, std::vector<float>(rows, 1));
+    data.targets.assign(rows, 0.5);
+    data.row_order.resize(rows);
+    std::iota(data.row_order.rbegin(), data.row_order.rend(), 0);
+    for (const int threads : {1, 3}) {
+        Team team(threads);
+        EXPECT_NO_THROW(check_sides(data, "data", team));
+        for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{5}, rows, std::int64_t{1} << 40}) {
+            Dataset bad = data;
+            bad.row_order[200000] = wrong;
+            EXPECT_THAT(invalid([&] { check_sides(bad, "data", team); }),
+                        HasSubstr(std::to_string(wrong) + " in the row order, expected each of 0 to 299999 once"));
+        }
+    }
 }
 
 TEST(FailUnknown, SuggestsTheNearMiss) {

@@ -242,5 +242,35 @@ TEST(SpdcFile, RightChecksumsDoNotMakeWrongDataRight) {
     EXPECT_LT(refused, tries); // some are other data, well formed
 }
 
+/// Rows are checked many at a time, on several threads; what is wrong is said of the first one all the same.
+TEST(SpdcFile, TheFirstBadEntryIsNamedForAnyThreads) {
+    const TempDir dir;
+    constexpr std::int64_t rows = 60000, width = 3;
+    std::string text;
+    for (std::int64_t i = 0; i < rows; ++i) text += i % 2 == 0 ? "1 1:1 3:2.5 7:3\n" : "-1 2:0.1 3:2 5:0.3\n";
+    const std::string bytes = spdc_bytes(read_dataset(dir.write("x.svm", text)));
+    SpdcHeader header{};
+    std::memcpy(&header, bytes.data(), sizeof header);
+    ASSERT_EQ(header.entries, static_cast<std::uint64_t>(rows * width));
+    ASSERT_EQ(header.storage, 1U);
+    const SpdcLayout layout(header);
+    constexpr std::int64_t first = 41234, later = 52000;
+    const auto value_at = [&](std::int64_t entry) { return layout.values + 8 * static_cast<std::uint64_t>(entry); };
+    const auto column_at = [&](std::int64_t entry) { return layout.columns + 4 * static_cast<std::uint64_t>(entry); };
+    constexpr std::int64_t infinite = 0x7ff0000000000000;
+    const std::string bad_value = forged(bytes, value_at(first * width + 2), infinite, 8),
+                      bad_column = forged(bytes, column_at(first * width + 1), 7, 4);
+    for (const int threads : {1, 4}) {
+        const auto error = [&](const std::string &file) {
+            const std::string path = dir.write("x.spdc", forged(file, value_at(later * width), infinite, 8));
+            return error_of(ErrorKind::bad_file, [&] { read_dataset(path, {.threads = threads}); });
+        };
+        EXPECT_THAT(error(bad_value), HasSubstr("row 41234, column")) << threads;
+        EXPECT_THAT(error(bad_value), HasSubstr("value inf")) << threads;
+        EXPECT_THAT(error(bad_column), HasSubstr("row 41234: column 7 after column")) << threads;
+        EXPECT_THAT(error(bytes), HasSubstr("row 52000, column")) << threads;
+    }
+}
+
 } // namespace
 } // namespace spdc

@@ -96,9 +96,10 @@ template <class Value, class Index = std::int32_t> class CsrMatrix {
     static CsrMatrix own(std::int64_t cols, std::vector<std::int64_t> offsets, std::vector<Index> columns,
                          std::vector<Value> values);
 
-    /// Throws Error unless the invariants hold, of offsets and of a row.
+    /// Throws Error unless the invariants hold, of offsets and of the rows that they tell, the first of that number.
     static void check_offsets(std::span<const std::int64_t> offsets, std::uint64_t entries);
-    static void check_row(const Row &row, std::int64_t number, std::int64_t cols);
+    static void check_rows(std::span<const std::int64_t> offsets, std::span<const Index> columns,
+                           std::span<const Value> values, std::int64_t first, std::int64_t cols);
     /// Makes the check that trusted() was given, once. Before it, nothing but rows() and cols() may be used.
     void check() const {
         if (pending_) pending_->run();
@@ -121,7 +122,7 @@ template <class Value, class Index = std::int32_t> class CsrMatrix {
   private:
     void check_places() const;
     void check_values() const;
-    void check_rows() const;
+    static void check_row(const Row &row, std::int64_t number, std::int64_t cols);
 
     static constexpr std::int64_t no_rows_ = 0;
     std::int64_t cols_ = 0;
@@ -147,7 +148,8 @@ template <class Value> class DenseMatrix {
     /// As in CsrMatrix; the sizes must be right.
     static DenseMatrix trusted(std::int64_t rows, std::int64_t cols, const Value *data, std::int64_t stride,
                                std::shared_ptr<const void> owner, std::shared_ptr<DeferredCheck> pending);
-    static void check_row(const Row &row, std::int64_t number);
+    /// Rows of so many columns one after the other, the first of that number.
+    static void check_rows(std::span<const Value> values, std::int64_t first, std::int64_t cols);
     void check() const {
         if (pending_) pending_->run();
     }
