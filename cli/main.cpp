@@ -22,6 +22,7 @@
 #include <ctime>
 #include <filesystem>
 #include <new>
+
 #include <unistd.h>
 
 namespace spdc::cli {
@@ -41,7 +42,7 @@ class Stopwatch {
     std::clock_t cpu_start_ = std::clock();
 };
 
-std::atomic<bool> interrupted = false; // all a signal handler may touch
+std::atomic<bool> interrupted = false; // a signal handler may touch no other kind of variable that changes
 static_assert(std::atomic<bool>::is_always_lock_free);
 
 // The first Ctrl-C asks the run to stop; the second finds the default action restored and ends the program.
@@ -56,6 +57,17 @@ void stop_on_signals() {
 
 std::string said_of_lost_pages; // made before it may be needed: a handler has no memory to make it
 
+void say_of_lost_pages(int, siginfo_t *info, void *) {
+    if (info->si_code != BUS_ADRERR) { // a fault of our own
+        std::signal(SIGBUS, SIG_DFL);
+        return;
+    }
+    static std::atomic_flag is_said;
+    while (is_said.test_and_set()) ::pause(); // several threads may meet it
+    [[maybe_unused]] const auto count = ::write(STDERR_FILENO, said_of_lost_pages.data(), said_of_lost_pages.size());
+    ::_exit(bad_input);
+}
+
 // A mapped file that somebody cuts short, or whose disk fails, answers with a signal where a file that is read returns an error.
 void expect_lost_pages(const std::string &path) {
     said_of_lost_pages =
@@ -63,11 +75,8 @@ void expect_lost_pages(const std::string &path) {
                     "file under another name and rename it\n",
                     path);
     struct sigaction action {};
-    action.sa_handler = [](int) {
-        [[maybe_unused]] const auto count =
-            ::write(STDERR_FILENO, said_of_lost_pages.data(), said_of_lost_pages.size());
-        ::_exit(bad_input);
-    };
+    action.sa_sigaction = say_of_lost_pages;
+    action.sa_flags = SA_SIGINFO;
     sigaction(SIGBUS, &action, nullptr);
 }
 
@@ -100,7 +109,7 @@ template <class Step> auto with_path(const std::string &path, Step step) {
 // Reading: a compression this build lacks is the file's matter; an option that no file could make right stays usage.
 Dataset read(const std::string &path, const DataOptions &options) {
     if (options.cache && path == "-") fail(ErrorKind::invalid_argument, "--cache needs a file, not standard input");
-    expect_lost_pages(path);
+    expect_lost_pages(options.cache ? path + " or its cache" : path);
     try {
         if (!options.cache) return read_dataset(path, options);
         std::string warning;

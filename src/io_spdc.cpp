@@ -236,7 +236,8 @@ SpdcFile open_spdc(const SharedBytes &file, const std::string &name, int threads
     data.index_base = static_cast<int>(header.index_base);
     data.matrix = view_any_matrix(name, file, header, threads);
     try {
-        check_sides(data, name);
+        Team team(threads);
+        check_sides(data, name, team);
     } catch (const Error &error) {
         fail(ErrorKind::bad_file, error.what());
     }

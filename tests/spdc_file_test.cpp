@@ -245,7 +245,7 @@ TEST(SpdcFile, RightChecksumsDoNotMakeWrongDataRight) {
 /// Rows are checked many at a time, on several threads; what is wrong is said of the first one all the same.
 TEST(SpdcFile, TheFirstBadEntryIsNamedForAnyThreads) {
     const TempDir dir;
-    constexpr std::int64_t rows = 60000, width = 3;
+    constexpr std::int64_t rows = 90000, width = 3; // enough for the threads to share
     std::string text;
     for (std::int64_t i = 0; i < rows; ++i) text += i % 2 == 0 ? "1 1:1 3:2.5 7:3\n" : "-1 2:0.1 3:2 5:0.3\n";
     const std::string bytes = spdc_bytes(read_dataset(dir.write("x.svm", text)));

@@ -22,9 +22,13 @@ LiveBatches::LiveBatches(const OwnerRows &rows, std::int64_t count, Team &team)
     for (auto &scratch : scratch_) rows_.reserve(scratch);
 }
 
-void LiveBatches::fill_gram(int thread) {
-    for (std::int64_t k; (k = next_gram_.fetch_add(1, std::memory_order_relaxed)) < now_->count();) {
-        rows_.gram(now_->rows(k), scratch_[at(thread)], now_->gram.data() + k * m * gram_row);
+void LiveBatches::fill_gram(int thread) noexcept {
+    try {
+        for (std::int64_t k; (k = next_gram_.fetch_add(1, std::memory_order_relaxed)) < now_->count();) {
+            rows_.gram(now_->rows(k), scratch_[at(thread)], now_->gram.data() + k * m * gram_row);
+        }
+    } catch (...) {
+        std::call_once(failed_, [&] { failure_ = std::current_exception(); });
     }
 }
 

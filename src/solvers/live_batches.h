@@ -9,6 +9,8 @@
 #include <atomic>
 #include <bit>
 #include <cstdint>
+#include <exception>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -58,7 +60,9 @@ class LiveBatches {
 
     // Of each thread, before it first fills matrices; and those that no other thread has taken yet.
     void prepare(int thread) { OwnerRows::clear(scratch_[static_cast<std::size_t>(thread)]); }
-    void fill_gram(int thread);
+    void fill_gram(int thread) noexcept;
+    /// Of a thread that found no memory to fill them, once all are done.
+    const std::exception_ptr &failure() const noexcept { return failure_; }
 
   private:
     void regroup();
@@ -68,6 +72,8 @@ class LiveBatches {
     std::int64_t live_ = 0;
     std::vector<OwnerRows::Scratch> scratch_; // of the threads
     std::atomic<std::int64_t> next_gram_ = 0;
+    std::once_flag failed_;
+    std::exception_ptr failure_;
 };
 
 } // namespace spdc

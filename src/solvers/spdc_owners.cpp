@@ -112,6 +112,8 @@ template <class L> class OwnersMethod final : public Method {
     void shrink();
 
     void work(int thread, std::int64_t rows);
+    /// What a thread met between two sweeps, or before the first: no memory.
+    const std::exception_ptr &failure() const { return failure_ ? failure_ : batches_->failure(); }
     void close_sweep(int thread, Walk &walk);
     void super_step(int thread, Walk &walk, const Batch &now, Batch &next) noexcept;
     void choose_rows(int thread, std::int64_t step, Batch &batch) const noexcept;
@@ -213,6 +215,7 @@ template <class L> void OwnersMethod<L>::gather_rows() {
         if (thread < threads()) features_->clear(working_->shares, thread);
         batches_->fill_gram(thread);
     });
+    if (failure()) std::rethrow_exception(failure());
     for (std::size_t p = 0; p < order_.size(); ++p) {
         const double importance = problem_.importance(order_[p]);
         state_[p] = {.b = problem_.targets()[at(order_[p])],
@@ -300,7 +303,7 @@ template <class L> void OwnersMethod<L>::advance(double passes) {
     team_.run([&](int thread) {
         if (thread < working_->shares.threads()) work(thread, rows);
     });
-    if (failure_) std::rethrow_exception(failure_);
+    if (failure()) std::rethrow_exception(failure());
     const std::chrono::duration<double> time = std::chrono::steady_clock::now() - start;
     trials_.tell(time.count() / static_cast<double>(walk_.visits - before), leading_.waited_long);
     if (rule_->asks_for_gap()) rule_->tell(estimated_gap_, dual_value());
@@ -317,7 +320,7 @@ template <class L> void OwnersMethod<L>::work(int thread, std::int64_t rows) {
         std::swap(now, next);
         if (walk.step == static_cast<std::int64_t>(batch_order_.size())) {
             close_sweep(thread, walk);
-            if (failure_) break;
+            if (failure()) break;
             choose_rows(thread, walk.step, *now);
         }
     }
@@ -356,6 +359,7 @@ template <class L> void OwnersMethod<L>::close_sweep(int thread, Walk &walk) {
     if (regroups_) {
         batches_->fill_gram(thread);
         working_->barrier.wait(thread);
+        if (batches_->failure()) return;
     }
     walk.step = 0;
 }
