@@ -223,6 +223,10 @@ std::vector<Source> sources(const std::optional<fs::path> &folder, const fs::pat
 } // namespace
 
 int main(int count, char **arguments) {
+    if (count > 2) {
+        fmt::print(stderr, "usage: ./run bench limit [DATA_DIR]\n");
+        return 1;
+    }
     try {
         std::optional<fs::path> folder;
         if (count > 1) folder = arguments[1];
