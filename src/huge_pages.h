@@ -85,9 +85,11 @@ template <class T> struct ReturningAllocator {
     T *allocate(std::size_t count) {
 #ifdef __linux__
         if (count * sizeof(T) >= smallest_) {
-            void *const pages = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
-                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+            void *const pages =
+                mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
             if (pages == MAP_FAILED) throw std::bad_alloc();
+            advise_huge_pages(pages, count * sizeof(T));
+            touch_pages(pages, count * sizeof(T));
             return static_cast<T *>(pages);
         }
 #endif
