@@ -205,8 +205,8 @@ Result run_solver(const TrainArguments &train, const AnySolver &solver, const Pr
 }
 
 void write_outputs(const TrainArguments &train, const Dataset &data, const Model &model, const Result &result) {
-    if (!train.model.empty()) save_model(model, train.model);
-    if (!train.dual.empty()) save_dual(result, data, train.dual);
+    if (!train.model.empty()) save_model(model, train.model, train.threads);
+    if (!train.dual.empty()) save_dual(result, data, train.dual, train.threads);
     if (!train.trace.empty()) write_trace(result.trace, train.trace);
 }
 

@@ -1,5 +1,6 @@
 #include "spdc/model.h"
 
+#include "huge_pages.h"
 #include "io_text.h"
 #include "output_file.h"
 #include "spdc/error.h"
@@ -81,21 +82,17 @@ class WeightIndex {
     bool has_table_ = false;
 };
 
-void append_all(std::string &line, const double *values, std::int64_t count) {
-    for (std::int64_t k = 0; k < count; ++k) {
-        if (k > 0) line += ' ';
-        append_number(line, values[k]);
-    }
-    line += '\n';
-}
-
-void write_rows(const std::vector<double> &values, std::int64_t columns, OutputFile &out) {
-    std::string line;
-    for (std::size_t begin = 0; begin < values.size(); begin += at(columns)) {
-        line.clear();
-        append_all(line, values.data() + begin, columns);
-        out.write(line);
-    }
+/// A line for every `columns` of the values.
+void write_rows(const std::vector<double> &values, std::int64_t columns, OutputFile &out, int threads = 1) {
+    const std::size_t width = at(columns);
+    const auto put = [&](std::size_t row, char *place, NumberText &numbers) {
+        for (std::size_t k = row * width; k < (row + 1) * width; ++k) {
+            place = numbers.put(place, values[k]);
+            *place++ = k + 1 < (row + 1) * width ? ' ' : '\n';
+        }
+        return place;
+    };
+    write_lines(out, values.size() / width, width * (NumberText::longest + 1), threads, put);
 }
 
 } // namespace
@@ -143,8 +140,8 @@ Model make_model(const Dataset &data, const ProblemOptions &options, const Probl
                  double tolerance) {
     Model model = describe_model(data, options, problem, result, tolerance);
     const std::size_t count = at(used_features(result));
-    model.index.reserve(count);
-    model.values.reserve(count * at(result.outputs));
+    reserve_huge_pages(model.index, count);
+    reserve_huge_pages(model.values, count * at(result.outputs));
     each_used_feature(result, [&](std::int64_t j, std::span<const double> weights) {
         model.index.push_back(j);
         model.values.insert(model.values.end(), weights.begin(), weights.end());
@@ -237,9 +234,9 @@ void check_features(const Model &model, const AnyMatrix &matrix, const std::stri
                      name, cols(matrix), model.features));
 }
 
-void save_dual(const Result &result, const Dataset &data, const std::string &path) {
+void save_dual(const Result &result, const Dataset &data, const std::string &path, int threads) {
     OutputFile out(path);
-    write_rows(in_user_order(data, result.dual, result.outputs), result.outputs, out);
+    write_rows(in_user_order(data, result.dual, result.outputs), result.outputs, out, threads);
     out.commit();
 }
 

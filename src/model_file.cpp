@@ -396,20 +396,21 @@ Model Reader::read() {
 
 } // namespace
 
-void save_model(const Model &model, const std::string &path) {
+void save_model(const Model &model, const std::string &path, int threads) {
     Writer out(path);
     write_header(model, out);
     out.text("weights", std::to_string(model.index.size()));
-    std::string line;
-    for (std::size_t k = 0; k < model.index.size(); ++k) {
-        line.clear();
-        append_number(line, model.index[k] + 1);
-        for (std::int64_t output = 0; output < model.outputs; ++output) {
-            line += ' ';
-            append_number(line, model.values[k * at(model.outputs) + at(output)]);
+    const std::size_t outputs = at(model.outputs);
+    const auto put = [&](std::size_t k, char *place, NumberText &numbers) {
+        place = numbers.put(place, model.index[k] + 1);
+        for (std::size_t output = 0; output < outputs; ++output) {
+            *place++ = ' ';
+            place = numbers.put(place, model.values[k * outputs + output]);
         }
-        out.file().write(line += '\n');
-    }
+        *place++ = '\n';
+        return place;
+    };
+    write_lines(out.file(), model.index.size(), (outputs + 1) * (NumberText::longest + 1), threads, put);
     out.file().commit();
 }
 

@@ -1,5 +1,7 @@
 #include "output_file.h"
 
+#include "parallel.h"
+
 #include "spdc/error.h"
 
 #include <fmt/format.h>
@@ -8,13 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <optional>
 #include <system_error>
+#include <vector>
 
 namespace spdc {
 
@@ -199,6 +205,45 @@ void OutputFile::discard() noexcept {
 void OutputFile::fail_system(const char *doing, int code) {
     discard();
     fail(ErrorKind::bad_file, fmt::format("{}: cannot {}: {}", name_, doing, std::generic_category().message(code)));
+}
+
+char *NumberText::put(char *place, double value) {
+    const auto bits = std::bit_cast<std::uint64_t>(value);
+    static_assert(std::tuple_size_v<decltype(entries_)> == 1 << 10);
+    Entry &entry = entries_[(bits * 0x9e3779b97f4a7c15U) >> (64 - 10)];
+    if (entry.bits != bits || entry.size == 0) {
+        entry.bits = bits;
+        const std::to_chars_result result = std::to_chars(entry.digits.data(), entry.digits.data() + longest, value);
+        entry.size = static_cast<std::uint8_t>(result.ptr - entry.digits.data());
+    }
+    std::memcpy(place, entry.digits.data(), longest); // of a fixed size, which is three instructions
+    return place + entry.size;
+}
+
+char *NumberText::put(char *place, std::int64_t value) { return std::to_chars(place, place + longest, value).ptr; }
+
+void write_lines(OutputFile &out, std::size_t count, std::size_t longest, int threads, const PutLine &put) {
+    struct Page {
+        std::vector<char> text;
+        std::size_t size = 0;
+        NumberText numbers;
+    };
+    constexpr double entries = 10; // of a matrix: so long a line takes, about
+    const std::size_t lines = std::max<std::size_t>(1, buffer_bytes / longest); // of a page
+    std::vector<Page> pages(static_cast<std::size_t>(threads));
+    Team team(threads);
+    for (std::size_t first = 0; first < count; first += lines * pages.size()) {
+        const std::size_t used = std::min((count - first + lines - 1) / lines, pages.size());
+        team.for_each(static_cast<std::int64_t>(used), entries * static_cast<double>(count), [&](std::int64_t number) {
+            Page &page = pages[static_cast<std::size_t>(number)];
+            page.text.resize(lines * longest);
+            const std::size_t begin = first + static_cast<std::size_t>(number) * lines;
+            char *place = page.text.data();
+            for (std::size_t k = begin; k < std::min(begin + lines, count); ++k) place = put(k, place, page.numbers);
+            page.size = static_cast<std::size_t>(place - page.text.data());
+        });
+        for (std::size_t k = 0; k < used; ++k) out.write({pages[k].text.data(), pages[k].size});
+    }
 }
 
 } // namespace spdc

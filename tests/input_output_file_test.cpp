@@ -1,5 +1,6 @@
 // InputFile and OutputFile: compression, standard streams, devices, links, permissions, full disks.
 #include "input_file.h"
+#include "io_text.h"
 #include "output_file.h"
 #include "spdc/io.h"
 #include "support/files.h"
@@ -23,6 +24,8 @@
 #include <zstd.h>
 #endif
 
+#include <bit>
+#include <cmath>
 #include <functional>
 #include <random>
 #include <thread>
@@ -494,6 +497,47 @@ TEST(OutputFile, WritesStandardOutputAsDashAndByItsNames) {
         ::close(saved);
         ::close(opened);
         EXPECT_EQ(read_file(dir.file("shown")), "one two") << path;
+    }
+}
+
+TEST(WrittenLines, HaveTheDigitsOfEachNumberWhateverCameBefore) {
+    std::mt19937_64 random(3);
+    std::vector<double> numbers{0.0, -0.0, 5e-324, -1.7976931348623157e+308, -2.2250738585072014e-308, 1e23};
+    for (int k = 0; k < 5000; ++k) numbers.push_back(std::bit_cast<double>(random()));
+    for (int k = 0; k < 5000; ++k) numbers.push_back(numbers[random() % numbers.size()]);
+    NumberText text;
+    for (const double number : numbers) {
+        if (!std::isfinite(number)) continue;
+        char place[NumberText::longest];
+        std::string expected;
+        append_number(expected, number);
+        EXPECT_EQ(std::string(place, text.put(place, number)), expected);
+    }
+}
+
+TEST(WrittenLines, AreInOrderForAnyNumberOfThreads) {
+    const TempDir dir;
+    for (const std::size_t count : {0UL, 1UL, 100000UL}) {
+        std::string expected;
+        for (std::size_t k = 0; k < count; ++k) {
+            append_number(expected, static_cast<std::int64_t>(k));
+            expected += ' ';
+            append_number(expected, 1 / (1.0 + static_cast<double>(k % 77)));
+            expected += '\n';
+        }
+        for (const int threads : {1, 2, 5}) {
+            OutputFile out(dir.file("lines"));
+            write_lines(out, count, 2 * NumberText::longest + 2, threads,
+                        [](std::size_t k, char *place, NumberText &numbers) {
+                            place = numbers.put(place, static_cast<std::int64_t>(k));
+                            *place++ = ' ';
+                            place = numbers.put(place, 1 / (1.0 + static_cast<double>(k % 77)));
+                            *place++ = '\n';
+                            return place;
+                        });
+            out.commit();
+            EXPECT_EQ(read_file(dir.file("lines")), expected) << count << " lines, " << threads << " threads";
+        }
     }
 }
 

@@ -70,14 +70,15 @@ std::vector<std::int64_t> label_indices(const Model &model, const Dataset &data)
 /// (LIBSVM) may have fewer, the rest being zero, and more, which have no weight. `name` stands in front of the message.
 void check_features(const Model &model, const AnyMatrix &matrix, const std::string &name);
 
-void save_model(const Model &model, const std::string &path);
+/// The same text for any number of threads.
+void save_model(const Model &model, const std::string &path, int threads = 1);
 /// Throws Error(bad_file) as "path:line:column: ..." for anything that is not a model this version reads.
 Model load_model(const std::string &path);
 /// Whether this is a regular file that begins as a model of any version does.
 bool is_model_file(const std::string &path);
 
 /// The dual variables, a line per row of the user's data and a number per output.
-void save_dual(const Result &result, const Dataset &data, const std::string &path);
+void save_dual(const Result &result, const Dataset &data, const std::string &path, int threads = 1);
 
 enum class Prediction {
     label,       // the label; in regression the predicted value, for counts the rate e^score
