@@ -17,9 +17,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <exception>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 namespace spdc {
@@ -111,11 +113,36 @@ template <class Matrix> struct Entries {
     }
     /// The first row from `first` on that ends `count` entries later, or the end.
     std::uint64_t row_after(std::uint64_t first, std::uint64_t count) const {
-        std::uint64_t row = first;
-        while (row < rows && begin_of(row) < begin_of(first) + count) ++row;
-        return row;
+        const std::uint64_t end = begin_of(first) + count;
+        const auto numbers = std::views::iota(first, rows);
+        const auto found =
+            std::ranges::partition_point(numbers, [&](std::uint64_t row) { return begin_of(row) < end; });
+        return first + static_cast<std::uint64_t>(found - numbers.begin());
     }
 };
+
+/// The row offsets fit their checksum, ascend and hold all entries; or it throws.
+template <class Matrix>
+void check_offsets(const std::string &name, const Entries<Matrix> &entries, std::uint64_t stored, Team &team) {
+    constexpr std::size_t part = 1 << 14;
+    const std::span<const std::int64_t> offsets = entries.offsets;
+    const std::size_t parts = (offsets.size() + part - 1) / part;
+    std::atomic<bool> ascend = true;
+    Checksum sum;
+    team.for_each(static_cast<std::int64_t>(1 + parts), static_cast<double>(offsets.size()), [&](std::int64_t task) {
+        if (task == 0) return sum.add(offsets.data(), offsets.size_bytes());
+        const auto rest = offsets.subspan((static_cast<std::size_t>(task) - 1) * part);
+        const auto own = rest.first(std::min(part + 1, rest.size())); // with the first of the next part
+        if (!std::is_sorted(own.begin(), own.end())) ascend = false;
+    });
+    expect_sum(name, "row offsets", sum, stored);
+    const std::size_t count = entries.values.size();
+    const bool are_valid = ascend && offsets.front() >= 0 && static_cast<std::uint64_t>(offsets.back()) <= count;
+    if (!are_valid) Matrix::check_offsets(offsets, count); // says what is wrong
+    if (offsets.front() != 0 || entries.begin_of(entries.rows) != count) {
+        fail_file(name, "damaged: its rows do not hold all entries");
+    }
+}
 
 /// Checks some rows on a team, and has the columns and values added to their sums meanwhile; throws what the first bad row says.
 template <class Matrix>
@@ -150,20 +177,14 @@ void check_rows(const Entries<Matrix> &entries, std::uint64_t first, std::uint64
 template <class Matrix>
 void check_entries(const std::string &name, std::string_view bytes, const SpdcHeader &header, int threads) {
     const SpdcLayout layout(header);
+    Team team(threads);
     Entries<Matrix> entries{
         {}, {}, section<typename Matrix::value_type>(bytes, layout.values, header.entries), header.rows, header.cols};
     if constexpr (Entries<Matrix>::sparse) {
         entries.offsets = section<std::int64_t>(bytes, layout.offsets, header.rows + 1);
         entries.columns = section<std::int32_t>(bytes, layout.columns, header.entries);
-        Checksum sum;
-        sum.add(entries.offsets.data(), entries.offsets.size_bytes());
-        expect_sum(name, "row offsets", sum, stored_sum(bytes, layout, 1));
-        Matrix::check_offsets(entries.offsets, header.entries);
-        if (entries.offsets.front() != 0 || entries.begin_of(header.rows) != header.entries) {
-            fail_file(name, "damaged: its rows do not hold all entries");
-        }
+        check_offsets(name, entries, stored_sum(bytes, layout, 1), team);
     }
-    Team team(threads);
     const std::uint64_t piece = std::uint64_t{1} << (threads == 1 ? 14 : 22);
     Checksum column_sum, value_sum;
     for (std::uint64_t row = 0; row < header.rows;) {

@@ -245,7 +245,7 @@ TEST(SpdcFile, RightChecksumsDoNotMakeWrongDataRight) {
 /// Rows are checked many at a time, on several threads; what is wrong is said of the first one all the same.
 TEST(SpdcFile, TheFirstBadEntryIsNamedForAnyThreads) {
     const TempDir dir;
-    constexpr std::int64_t rows = 90000, width = 3; // enough for the threads to share
+    constexpr std::int64_t rows = 210000, width = 3; // enough for the threads to share
     std::string text;
     for (std::int64_t i = 0; i < rows; ++i) text += i % 2 == 0 ? "1 1:1 3:2.5 7:3\n" : "-1 2:0.1 3:2 5:0.3\n";
     const std::string bytes = spdc_bytes(read_dataset(dir.write("x.svm", text)));
@@ -259,7 +259,11 @@ TEST(SpdcFile, TheFirstBadEntryIsNamedForAnyThreads) {
     const auto column_at = [&](std::int64_t entry) { return layout.columns + 4 * static_cast<std::uint64_t>(entry); };
     constexpr std::int64_t infinite = 0x7ff0000000000000;
     const std::string bad_value = forged(bytes, value_at(first * width + 2), infinite, 8),
-                      bad_column = forged(bytes, column_at(first * width + 1), 7, 4);
+                      bad_column = forged(bytes, column_at(first * width + 1), 7, 4),
+                      bad_offset = forged(bytes, layout.offsets + 8 * first, (first - 1) * width - 1, 8),
+                      last_offset = forged(bytes, layout.offsets + 8 * rows, rows * width + 1, 8);
+    std::string damaged = bytes;
+    ++damaged[layout.offsets + 8 * later];
     for (const int threads : {1, 4}) {
         const auto error = [&](const std::string &file) {
             const std::string path = dir.write("x.spdc", forged(file, value_at(later * width), infinite, 8));
@@ -269,6 +273,13 @@ TEST(SpdcFile, TheFirstBadEntryIsNamedForAnyThreads) {
         EXPECT_THAT(error(bad_value), HasSubstr("value inf")) << threads;
         EXPECT_THAT(error(bad_column), HasSubstr("row 41234: column 7 after column")) << threads;
         EXPECT_THAT(error(bytes), HasSubstr("row 52000, column")) << threads;
+        EXPECT_THAT(error(bad_offset), HasSubstr("offset 123698 of row 41234 follows 123699")) << threads;
+        EXPECT_THAT(error(last_offset), HasSubstr("last offset 630001, expected at most the 630000 entries"))
+            << threads;
+        const std::string path = dir.write("damaged.spdc", damaged);
+        EXPECT_THAT(error_of(ErrorKind::bad_file, [&] { read_dataset(path, {.threads = threads}); }),
+                    HasSubstr("the row offsets do not fit their checksum"))
+            << threads;
     }
 }
 
