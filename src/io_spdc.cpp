@@ -111,7 +111,7 @@ template <class Matrix> struct Entries {
             Matrix::check_rows(values.subspan(begin_of(first), begin_of(last) - begin_of(first)), number, width);
         }
     }
-    /// The first row from `first` on that ends `count` entries later, or the end.
+    /// The first row from `first` on that begins `count` entries later, or the end.
     std::uint64_t row_after(std::uint64_t first, std::uint64_t count) const {
         const std::uint64_t end = begin_of(first) + count;
         const auto numbers = std::views::iota(first, rows);

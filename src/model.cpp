@@ -1,7 +1,6 @@
 #include "spdc/model.h"
 
 #include "huge_pages.h"
-#include "io_text.h"
 #include "output_file.h"
 #include "spdc/error.h"
 

@@ -216,7 +216,7 @@ char *NumberText::put(char *place, double value) {
         const std::to_chars_result result = std::to_chars(entry.digits.data(), entry.digits.data() + longest, value);
         entry.size = static_cast<std::uint8_t>(result.ptr - entry.digits.data());
     }
-    std::memcpy(place, entry.digits.data(), longest); // of a fixed size, which is three instructions
+    std::memcpy(place, entry.digits.data(), longest); // of a fixed size, which is a few instructions
     return place + entry.size;
 }
 
@@ -230,8 +230,11 @@ void write_lines(OutputFile &out, std::size_t count, std::size_t longest, int th
     };
     constexpr double entries = 10; // of a matrix: so long a line takes, about
     const std::size_t lines = std::max<std::size_t>(1, buffer_bytes / longest); // of a page
-    std::vector<Page> pages(static_cast<std::size_t>(threads));
-    Team team(threads);
+    if (threads < 1) {
+        fail(ErrorKind::invalid_argument, fmt::format("{}: threads = {}, need at least 1", out.name(), threads));
+    }
+    std::vector<Page> pages(std::min((count + lines - 1) / lines, static_cast<std::size_t>(threads)));
+    Team team(static_cast<int>(pages.size()));
     for (std::size_t first = 0; first < count; first += lines * pages.size()) {
         const std::size_t used = std::min((count - first + lines - 1) / lines, pages.size());
         team.for_each(static_cast<std::int64_t>(used), entries * static_cast<double>(count), [&](std::int64_t number) {

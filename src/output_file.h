@@ -24,6 +24,9 @@ class OutputFile {
     OutputFile(const OutputFile &) = delete;
     OutputFile &operator=(const OutputFile &) = delete;
 
+    /// As messages call it.
+    const std::string &name() const noexcept { return name_; }
+
     /// Adds text; it is kept in a buffer and handed to the system in large pieces.
     void write(std::string_view text);
 
@@ -38,7 +41,7 @@ class OutputFile {
     void discard() noexcept;
     [[noreturn]] void fail_system(const char *doing, int code);
 
-    std::string name_;      // as messages call it
+    std::string name_;
     std::string target_;    // the file to replace; empty when written directly
     std::string temporary_; // empty when written directly or done
     std::string buffer_;
@@ -63,9 +66,9 @@ class NumberText {
     std::array<Entry, 1024> entries_; // by a hash
 };
 
-/// Writes `count` lines. put(k, place, numbers) writes line k to a place that has room for `longest` characters and returns where it
-/// ends; it is called on several threads at a time, each with numbers of its own.
+/// Writes a line to a place and returns where it ends.
 using PutLine = std::function<char *(std::size_t k, char *place, NumberText &numbers)>;
+/// Writes `count` lines. put() has room for `longest` characters and is called on several threads at a time, each with numbers of its own.
 void write_lines(OutputFile &out, std::size_t count, std::size_t longest, int threads, const PutLine &put);
 
 } // namespace spdc

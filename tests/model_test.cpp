@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 namespace spdc {
 namespace {
@@ -102,6 +103,24 @@ TEST(ModelFile, ReadsBackWhatWasWritten) {
         EXPECT_TRUE(is_model_file(folder.file("model")));
         expect_equal(load_model(folder.file("model")), model);
     }
+}
+
+TEST(ModelFile, IsTheSameForAnyNumberOfThreads) {
+    const TempDir folder;
+    Model model = three_labels();
+    model.features = 50000;
+    model.index.resize(50000);
+    std::iota(model.index.begin(), model.index.end(), 0);
+    model.values.clear();
+    for (std::size_t k = 0; k < 3 * model.index.size(); ++k) { // 24 characters each, the most there are
+        model.values.push_back(-2.2250738585072014e-308 * (1 + 1e-3 * static_cast<double>(k % 500)));
+    }
+    save_model(model, folder.file("one"));
+    save_model(model, folder.file("many"), 7);
+    EXPECT_EQ(read_file(folder.file("one")), read_file(folder.file("many")));
+    expect_equal(load_model(folder.file("many")), model);
+    EXPECT_THAT(error_of(ErrorKind::invalid_argument, [&] { save_model(model, folder.file("none"), 0); }),
+                HasSubstr("threads = 0, need at least 1"));
 }
 
 TEST(ModelFile, KeepsTheParametersOfEveryLoss) {

@@ -261,6 +261,8 @@ TEST(SpdcFile, TheFirstBadEntryIsNamedForAnyThreads) {
     const std::string bad_value = forged(bytes, value_at(first * width + 2), infinite, 8),
                       bad_column = forged(bytes, column_at(first * width + 1), 7, 4),
                       bad_offset = forged(bytes, layout.offsets + 8 * first, (first - 1) * width - 1, 8),
+                      // where a thread's part of the offsets ends and the next begins
+        offset_between = forged(bytes, layout.offsets + 8 * 32768, 32767 * width - 1, 8),
                       last_offset = forged(bytes, layout.offsets + 8 * rows, rows * width + 1, 8);
     std::string damaged = bytes;
     ++damaged[layout.offsets + 8 * later];
@@ -274,6 +276,7 @@ TEST(SpdcFile, TheFirstBadEntryIsNamedForAnyThreads) {
         EXPECT_THAT(error(bad_column), HasSubstr("row 41234: column 7 after column")) << threads;
         EXPECT_THAT(error(bytes), HasSubstr("row 52000, column")) << threads;
         EXPECT_THAT(error(bad_offset), HasSubstr("offset 123698 of row 41234 follows 123699")) << threads;
+        EXPECT_THAT(error(offset_between), HasSubstr("offset 98300 of row 32768 follows 98301")) << threads;
         EXPECT_THAT(error(last_offset), HasSubstr("last offset 630001, expected at most the 630000 entries"))
             << threads;
         const std::string path = dir.write("damaged.spdc", damaged);

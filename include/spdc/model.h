@@ -70,7 +70,7 @@ std::vector<std::int64_t> label_indices(const Model &model, const Dataset &data)
 /// (LIBSVM) may have fewer, the rest being zero, and more, which have no weight. `name` stands in front of the message.
 void check_features(const Model &model, const AnyMatrix &matrix, const std::string &name);
 
-/// The same text for any number of threads.
+/// The same text for any number of threads, 1 or more.
 void save_model(const Model &model, const std::string &path, int threads = 1);
 /// Throws Error(bad_file) as "path:line:column: ..." for anything that is not a model this version reads.
 Model load_model(const std::string &path);

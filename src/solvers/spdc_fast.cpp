@@ -20,7 +20,7 @@
 #include "spdc_fast.h"
 #include "huge_pages.h"
 #include "methods.h"
-#include "random.h"
+#include "random_rows.h"
 #include "spdc_owners.h"
 #include "sum.h"
 
@@ -31,6 +31,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -67,154 +68,6 @@ std::optional<ConstantColumn> find_constant_column(const Problem &problem, bool 
             return first ? first : find(matrix, false);
         },
         problem.matrix());
-}
-
-/// What a visit needs of a row beside its entries, in half a cache line.
-struct alignas(32) RowState {
-    std::int64_t begin; // of its entries; they end where the next row's begin
-    double y, norm2;    // norm2: of sqrt(omega) a, see spdc.cpp
-    double b;           // where the loss keeps a logit: that, and b = 1 or -1 is the sign of norm2
-};
-
-/// Memory likes blocks of rows that follow one another, visited in random order: a third of the time of single rows on covtype, two
-/// thirds on rcv1. But rows that are always visited together count as one where they are much alike: they do one another's work.
-/// Squared loss on covtype needs 29 passes with single rows, 53 with blocks of 4, 86 with blocks of 8, and 32 where the rows of four
-/// blocks of 8 take turns. Larger blocks need a random direction, too, which costs nothing: 32 rows take 31 passes with it and 69
-/// without, 64 rows 32 and 379. So rows of text come in blocks, others take turns, and those that stay in a near cache go singly.
-struct VisitingOrder {
-    std::size_t rows = 1, streams = 1; // of a block, and blocks whose rows take turns
-};
-
-/// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
-/// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted. Values: pointers,
-/// or Same. Index: of the columns that are read; those of another width are copied.
-template <class Values, class Index> struct RandomRows {
-    std::size_t count;                                         // of rows
-    std::vector<RowState, ReturningAllocator<RowState>> state; // one more than rows
-    const Index *columns = nullptr;
-    /// How to visit them.
-    VisitingOrder order(const Problem &problem) const;
-
-    RandomRows(const Problem &problem, const SolveContext &context, Random &random);
-    bool is_copy() const { return !order_.empty(); }
-    /// Row of the problem at a place.
-    std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
-    std::int64_t size(std::size_t place) const noexcept {
-        return state[place + 1].begin - state[place].begin - left_out_;
-    }
-    /// The first entry of every row, or the last.
-    void leave_out(bool is_first) {
-        left_out_ = 1;
-        if (!is_first) return;
-        ++columns;
-        if constexpr (!is_same) ++values_;
-    }
-    const Index *columns_of(std::size_t place) const noexcept { return columns + (state[place].begin & column_mask_); }
-    Values values(std::size_t place) const noexcept {
-        if constexpr (is_same) return {row_values_[row_at(place)]};
-        if constexpr (!is_same) return values_ + state[place].begin;
-    }
-    double squared_norm(std::size_t place) const noexcept {
-        double sum = 0;
-        for (std::int64_t q = 0; q < size(place); ++q) sum += std::pow(static_cast<double>(values(place)[q]), 2);
-        return sum;
-    }
-    /// Inlined at all costs: GCC drops the call of a function that does nothing else.
-    [[gnu::always_inline]] void prefetch(std::size_t place) const noexcept {
-        __builtin_prefetch(columns_of(place));
-        if constexpr (is_same) return;
-        __builtin_prefetch(values_ + state[place].begin);
-        if constexpr (sizeof(Value) > sizeof *columns) __builtin_prefetch(values_ + state[place].begin + 8);
-    }
-
-  private:
-    static constexpr bool is_same = std::is_same_v<Values, Same>;
-    static constexpr std::int64_t long_row = 32;
-    template <class Matrix> void refer_to(const Matrix &matrix);
-    template <class Matrix> void refer_to_dense(const Matrix &matrix);
-    template <class Matrix> void copy(const Matrix &matrix, Random &random);
-    std::span<const double> row_values_;
-    std::vector<Index> same_columns_; // of all rows, where they are dense ones of the problem
-    std::int64_t column_mask_ = -1;   // 0 there: a branch instead doubles the time of short rows
-    std::int64_t left_out_ = 0;       // entries of a row
-    std::vector<std::int32_t> order_; // of the copy
-    std::vector<Index, UnfilledHugePageAllocator<Index>> own_columns_;
-    using Value = std::conditional_t<is_same, char, std::remove_cvref_t<decltype(std::declval<Values>()[0])>>;
-    const Value *values_ = nullptr;
-    std::vector<Value, UnfilledHugePageAllocator<Value>> own_values_;
-};
-
-template <class Values, class Index>
-RandomRows<Values, Index>::RandomRows(const Problem &problem, const SolveContext &context, Random &random)
-    : count(at(problem.rows())), state(count + 1) {
-    if constexpr (is_same) row_values_ = problem.row_values();
-    std::visit(
-        [&]<class Matrix>(const Matrix &matrix) {
-            if constexpr (std::is_same_v<typename Matrix::Row, CsrRow<typename Matrix::value_type, Index>>) {
-                const bool has_long_rows = matrix.nonzeros() >= long_row * matrix.rows();
-                if (problem.is_shuffled() || has_long_rows || !context.copy) return refer_to(matrix);
-            } else if constexpr (!requires { matrix.offsets(); }) {
-                if (!context.copy && matrix.is_contiguous()) return refer_to_dense(matrix);
-            }
-            copy(matrix, random);
-        },
-        problem.matrix());
-}
-
-template <class Values, class Index>
-template <class Matrix>
-void RandomRows<Values, Index>::refer_to(const Matrix &matrix) {
-    const std::span<const std::int64_t> offsets = matrix.offsets();
-    for (std::size_t p = 0; p <= count; ++p) state[p].begin = offsets[p];
-    columns = matrix.row(0).columns - offsets[0];
-    if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values - offsets[0];
-}
-
-template <class Values, class Index>
-template <class Matrix>
-void RandomRows<Values, Index>::refer_to_dense(const Matrix &matrix) {
-    same_columns_.resize(at(matrix.cols()));
-    std::iota(same_columns_.begin(), same_columns_.end(), 0);
-    for (std::size_t p = 0; p <= count; ++p) state[p].begin = static_cast<std::int64_t>(p) * matrix.cols();
-    columns = same_columns_.data();
-    column_mask_ = 0;
-    if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values;
-}
-
-template <class Values, class Index>
-template <class Matrix>
-void RandomRows<Values, Index>::copy(const Matrix &matrix, Random &random) {
-    order_.resize(count);
-    std::iota(order_.begin(), order_.end(), 0);
-    random.shuffle(order_);
-    own_columns_.resize(at(matrix.nonzeros()));
-    if constexpr (!is_same) own_values_.resize(at(matrix.nonzeros()));
-    std::size_t end = 0;
-    for (std::size_t p = 0; p < count; ++p) {
-        const auto row = matrix.row(order_[p]);
-        interruption_point(row.size());
-        for (std::int64_t q = 0; q < row.size(); ++q) {
-            own_columns_[end] = row.column(q);
-            if constexpr (!is_same) own_values_[end] = static_cast<Value>(row.value(q));
-            end += row.value(q) != 0 ? 1 : 0; // dense data have zeros
-        }
-        state[p + 1].begin = static_cast<std::int64_t>(end);
-    }
-    columns = own_columns_.data();
-    values_ = own_values_.data();
-}
-
-template <class Values, class Index> VisitingOrder RandomRows<Values, Index>::order(const Problem &problem) const {
-    const std::int64_t bytes =
-        state.back().begin * static_cast<std::int64_t>(sizeof *columns + (is_same ? 0 : sizeof(Value)));
-    const std::size_t most = std::max<std::size_t>(1, count / 1024); // or the order of the blocks is hardly random
-    if (bytes < 1 << 20 || most == 1) return {1, 1};
-    const double alike = likeness(problem, is_copy() ? problem.rows() / 2 : 1);
-    if (alike < likeness_of_text) return {std::min<std::size_t>(16, most), 1};
-    constexpr std::int64_t block = 4096; // bytes: more are not read faster
-    const std::int64_t per_row = bytes / static_cast<std::int64_t>(count) + 1;
-    const std::int64_t rows = bytes < 1 << 22 ? 8 : std::clamp<std::int64_t>(block / per_row, 8, 32);
-    return {std::min(at(rows), most), 4};
 }
 
 template <class L, class Values, class Index> class FastMethod final : public Method {
@@ -583,6 +436,12 @@ std::unique_ptr<Method> make_fast(const Problem &problem, std::string_view solve
              fmt::format("solver {} needs an l2 penalty, the same for every feature and without l1 or "
                          "bounds; the solver spdc takes any penalty",
                          solver));
+    }
+    constexpr std::int64_t most_rows = std::numeric_limits<std::int32_t>::max(); // numbers of rows and blocks
+    if (problem.rows() > most_rows) {
+        fail(ErrorKind::unsupported,
+             fmt::format("solver {} takes up to {} rows, not {}; the solver spdc takes any number", solver, most_rows,
+                         problem.rows()));
     }
     const int count = owners ? static_cast<int>(*owners) : choose_owners(problem, is_sdca, context);
     if (count > 1 && !context.copy) {

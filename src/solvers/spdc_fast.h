@@ -171,12 +171,12 @@ constexpr bool is_clipped_parabola =
     std::is_same_v<L, Quantile> || std::is_same_v<L, Hinge> || std::is_same_v<L, SmoothedHinge> ||
     std::is_same_v<L, SquaredHinge>;
 
-/// The dual step of a loss that has it in closed form, and keeps no logit. `inverse`: 1/sigma. No division waits for s, because the next
-/// row waits for this one.
+/// The dual step of a loss that has it in closed form, and keeps no logit. `inverse`: 1/sigma.
 template <class L> double dual_step(const L &loss, double s, double y, double inverse, double b, double &) noexcept {
     if constexpr (is_clipped_parabola<L>) {
-        const double from = inverse * y - b, slope = 1 / (inverse + loss.gamma());
-        return loss.domain(b).clip(slope * (from + s));
+        // no division waits for s, because the next row waits for this one; a y that is optimal stays what it is to the last bit
+        const double from = b + loss.gamma() * y, slope = 1 / (inverse + loss.gamma());
+        return loss.domain(b).clip(y + slope * (s - from));
     } else {
         return loss.dual_prox(s, y, 1 / inverse, b);
     }
