@@ -21,8 +21,8 @@ struct Blocks {
 };
 
 /// The order in which spdc_fast visits rows: a shuffle to store short ones, long ones stay where they are; then in every sweep blocks
-/// in random order, the first one shorter by a random number of rows; the rows of so many blocks take turns, each of these blocks forwards
-/// or backwards.
+/// in random order, the first one shorter by a random number of rows; the rows of so many blocks take turns, each of these blocks,
+/// where it has more than 8 rows, forwards or backwards.
 class VisitingOrder {
   public:
     VisitingOrder(std::int64_t n, Blocks blocks, bool rows_are_long, std::uint64_t seed)
@@ -36,7 +36,7 @@ class VisitingOrder {
         for (std::int64_t begin = -shift; begin < n; begin += block_) {
             std::vector<std::int64_t> &block = blocks.emplace_back(at(block_));
             std::iota(block.begin(), block.end(), begin);
-            if (streams_ > 1 && random_.below(2) == 1) std::reverse(block.begin(), block.end());
+            if (streams_ > 1 && block_ > 8 && random_.below(2) == 1) std::reverse(block.begin(), block.end());
         }
         random_.shuffle(blocks);
         std::vector<std::int64_t> rows;
@@ -460,8 +460,8 @@ TEST(SpdcFast, VisitsRowsOfLargeDataInBlocks) {
         Blocks blocks;
     };
     // rows much alike, more than the near caches hold, or even more, short ones and longer ones; and rows unlike one another
-    for (const Shape &shape : {Shape{20000, 7, 1, {8, 4}}, Shape{70000, 7, 1, {32, 4}}, Shape{25000, 28, 1, {12, 4}},
-                               Shape{17000, 400, 0.05, {16, 1}}}) {
+    for (const Shape &shape : {Shape{20000, 7, 1, {4, 4}}, Shape{70000, 7, 1, {32, 4}}, Shape{30000, 16, 1, {21, 4}},
+                               Shape{25000, 28, 1, {8, 4}}, Shape{17000, 400, 0.05, {16, 1}}}) {
         Tiny tiny = full_rows(Task::regression);
         tiny.rows = shape.rows;
         tiny.columns = shape.columns;

@@ -27,10 +27,12 @@ struct alignas(32) RowState {
 /// Memory likes blocks of rows that follow one another, visited in random order: a third of the time of single rows on covtype, two
 /// thirds on rcv1. But rows that are always visited together count as one where they are much alike: they do one another's work.
 /// Squared loss on covtype needs 29 passes with single rows, 53 with blocks of 4, 86 with blocks of 8, and 32 where the rows of four
-/// blocks of 8 take turns. Larger blocks need a random direction, too, which costs nothing: 32 rows take 31 passes with it and 69
-/// without, 64 rows 32 and 379. So rows of text come in blocks, others take turns, and those that stay in a near cache go singly.
+/// blocks of 8 take turns. Larger blocks need a random direction, too: 32 rows take 31 passes with it and 69 without, 64 rows 32
+/// and 379. That costs nothing where rows are short; with rows of 50 entries a pass takes a third longer.
+/// So rows of text come in blocks, others take turns, and those that stay in a near cache go singly.
 struct VisitingOrder {
     std::size_t rows = 1, streams = 1; // of a block, and blocks whose rows take turns
+    bool has_directions() const noexcept { return streams > 1 && rows > 8; }
 };
 
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
@@ -160,10 +162,10 @@ template <class Values, class Index> VisitingOrder RandomRows<Values, Index>::or
     if (bytes < 1 << 20 || most == 1) return {1, 1};
     const double alike = likeness(problem, is_copy() ? problem.rows() / 2 : 1);
     if (alike < likeness_of_text) return {std::min<std::size_t>(16, most), 1};
-    constexpr std::int64_t block = 4096; // bytes: more are not read faster
-    const std::int64_t per_row = bytes / static_cast<std::int64_t>(count) + 1;
-    const std::int64_t rows = bytes < 1 << 22 ? 8 : std::clamp<std::int64_t>(block / per_row, 8, 32);
-    return {std::min(at(rows), most), 4};
+    if (bytes < 1 << 22) return {std::min<std::size_t>(4, most), 4};
+    constexpr std::int64_t block = 4096; // bytes: more are not read faster, and longer rows not backwards
+    const std::int64_t rows = block / (bytes / static_cast<std::int64_t>(count) + 1);
+    return {std::min<std::size_t>(rows >= 16 ? std::min(at(rows), std::size_t{32}) : 8, most), 4};
 }
 
 } // namespace spdc

@@ -226,7 +226,8 @@ template <class L, class Values, class Index> void FastMethod<L, Values, Index>:
     const std::size_t rows = order_.rows;
     shift_ = at(random_.below(static_cast<std::int64_t>(rows))); // where blocks begin changes from sweep to sweep
     blocks_.resize((live() + shift_ + rows - 1) / rows);
-    for (std::uint32_t k = 0; k < blocks_.size(); ++k) blocks_[k] = {k, order_.streams > 1 && random_.below(2) == 1};
+    for (std::uint32_t k = 0; k < blocks_.size(); ++k)
+        blocks_[k] = {k, order_.has_directions() && random_.below(2) == 1};
     random_.shuffle(blocks_);
     next_block_ = 0;
     moved_ = young_ = 0;
