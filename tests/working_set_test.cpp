@@ -1,6 +1,7 @@
 // Working sets: the same optimum as the paper's method over losses, penalties, intercepts and weights; shapes that hurt; and the
 // copy by columns against a naive one.
 #include "column_matrix.h"
+#include "solvers/face_descent.h"
 #include "solvers/few_features.h"
 #include "solvers/gram_descent.h"
 #include "solvers/methods.h"
@@ -363,6 +364,8 @@ TEST(FewFeatures, TakesNeitherManyFeaturesNorFewRowsNorOtherLosses) {
     EXPECT_FALSE(takes(258, 129, Squared{}));
     EXPECT_FALSE(takes(19, 10, Squared{}));
     EXPECT_FALSE(takes(256, 10, Logistic{}));
+    EXPECT_TRUE(takes(1600, 200, Squared{})); // dense
+    EXPECT_FALSE(takes(1592, 200, Squared{}));
 }
 
 /// min q'x + |diag(h)^(1/2) A x|^2 / 2 + l1 |x|_1 through a Gram matrix that grew twice, from where x is: the conditions of the optimum, by plain
@@ -410,6 +413,105 @@ void expect_gram_optimum(const TinyData &data) {
         }
     }
     EXPECT_GT(moved, 2);
+}
+
+/// What FaceDescent lowers, by plain sums.
+struct FaceModel {
+    const TinyData &data;
+    Curvatures h;
+    double l1, l2;
+    std::vector<double> start;  // x
+    std::vector<double> slopes; // r there
+
+    double value(const std::vector<double> &x) const {
+        double sum = 0;
+        for (std::size_t i = 0; i < slopes.size(); ++i) {
+            double dz = 0;
+            for (std::size_t j = 0; j < x.size(); ++j) dz += data.rows[i][j] * (x[j] - start[j]);
+            sum += slopes[i] * dz + 0.5 * h[i] * dz * dz;
+        }
+        for (const double v : x) sum += l1 * std::fabs(v) + 0.5 * l2 * v * v;
+        return sum;
+    }
+    std::vector<double> r(const std::vector<double> &x) const {
+        std::vector<double> r = slopes;
+        for (std::size_t i = 0; i < r.size(); ++i) {
+            for (std::size_t j = 0; j < x.size(); ++j) r[i] += h[i] * data.rows[i][j] * (x[j] - start[j]);
+        }
+        return r;
+    }
+    /// Of the losses and the l2 penalty.
+    double slope(std::size_t j, const std::vector<double> &x) const {
+        double sum = l2 * x[j];
+        const std::vector<double> now = r(x);
+        for (std::size_t i = 0; i < now.size(); ++i) sum += data.rows[i][j] * now[i];
+        return sum;
+    }
+};
+
+/// The model on `data`, from weights of size `size`, and where FaceDescent gets from there.
+template <class Check> void each_face(const TinyData &data, double size, Check &&check) {
+    const std::size_t n = data.rows.size(), d = data.rows[0].size();
+    for (const double l2 : {0.0, 0.02}) {
+        const Problem problem(as_dataset(data), Squared{}, ElasticNet{0.05, l2});
+        const ColumnMatrix<double> columns(problem);
+        const Penalties penalties(problem);
+        FaceModel model{data, {}, 0.05, l2, std::vector<double>(d), std::vector<double>(n)};
+        std::vector<double> curvature(d);
+        std::vector<std::int32_t> active;
+        for (std::size_t j = 0; j < d; ++j) {
+            model.start[j] = j % 5 == 4 ? 0 : (j % 2 == 0 ? size : -size);
+            active.push_back(static_cast<std::int32_t>(j));
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            model.h.rows.push_back((1 + 0.1 * static_cast<double>(i % 7)) / static_cast<double>(n));
+            for (std::size_t j = 0; j < d; ++j) curvature[j] += model.h.rows[i] * data.rows[i][j] * data.rows[i][j];
+            model.slopes[i] = -0.1 * data.targets[i] / static_cast<double>(n);
+        }
+        std::vector<double> x = model.start, r = model.slopes;
+        FaceDescent<double> face(columns, penalties);
+        face.descend(active, curvature, model.h, {1e-24, 1e-10, 0}, 1'000'000, x, r);
+        const std::vector<double> expected = model.r(x);
+        for (std::size_t i = 0; i < n; ++i) EXPECT_NEAR(r[i], expected[i], 1e-12);
+        for (std::size_t j = 0; j < d; ++j) {
+            EXPECT_GE(x[j] * model.start[j], 0) << j; // nobody went through 0
+            EXPECT_TRUE(model.start[j] != 0 || x[j] == 0) << j;
+        }
+        EXPECT_LT(model.value(x), model.value(model.start));
+        check(model, x);
+    }
+}
+
+TEST(FaceDescent, FindsTheMinimumOfItsFace) {
+    const TinyData data = tiny_data({.task = Task::regression, .rows = 60, .columns = 12});
+    each_face(data, 5, [](const FaceModel &model, const std::vector<double> &x) { // the way to 0 is far
+        for (std::size_t j = 0; j < x.size(); ++j) {
+            if (x[j] == 0) continue;
+            EXPECT_NEAR(model.slope(j, x), x[j] > 0 ? -model.l1 : model.l1, 1e-9);
+        }
+    });
+}
+
+TEST(FaceDescent, StopsAtZeroAndDoesNotGetLostAmongDependentColumns) {
+    TinyData data = tiny_data({.task = Task::regression, .rows = 60, .columns = 12});
+    each_face(data, 1e-3, [](const FaceModel &, const std::vector<double> &) {});
+    for (auto &row : data.rows)
+        row[1] = row[0], row[3] = row[2]; // of opposite sign: both may shrink for ever, but for 0
+    each_face(data, 1e-3, [](const FaceModel &, const std::vector<double> &) {});
+    each_face(data, 5, [](const FaceModel &, const std::vector<double> &) {});
+}
+
+/// Without negative entries all columns are alike: sweeps in one and the same order took 10 to 30 times as many passes.
+TEST(WorkingSet, NeedsFewPassesWhereColumnsAreAlike) {
+    TinyData data = tiny_data({.rows = 300, .columns = 500});
+    for (auto &row : data.rows) {
+        for (double &v : row) v = std::fabs(v);
+    }
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(SquaredHinge{})}) {
+        SCOPED_TRACE(loss.name());
+        const Problem problem(as_dataset(data), loss, ElasticNet{1, 0});
+        expect_certified(problem.with(ElasticNet{0.05 * l1_max(problem), 0}), 1e-6, 300);
+    }
 }
 
 TEST(GramDescent, FindsTheOptimumInSparseAndInDenseColumns) {

@@ -29,6 +29,8 @@ def parse() -> argparse.Namespace:
     add = parser.add_argument
     add("folder", nargs="?", type=Path, metavar="DATA_DIR", help="default: bundled and generated")
     add("--data", nargs="+", default=[], help="only these sets")
+    add("--files", nargs="+", type=Path, default=[], metavar="FILE",
+        help="LIBSVM text of your own, plain or .xz, in place of the sets")  # fmt: skip
     add("--loss", nargs="+", default=[*L2_LOSSES, *L1_LOSSES])
     add("--l2", nargs="+", type=float, default=[1e-4, 1e-6, 1e-8])
     add("--l1", nargs="+", type=float, default=[0.1, 0.01], help="fractions of lambda_max")
@@ -88,16 +90,17 @@ class Bench:
         self.machine = Machine(work, spdc, threads, cores_for(threads), options.clock)
         self.store = Store(work / "peers.jsonl")
         self.build = hashlib.sha256(spdc.read_bytes()).hexdigest()[:12]
-        self.sources = sources(options.folder, options.data, work / "data")
+        self.sources = sources(options.folder, options.data, options.files, work / "data")
 
     def cells(self) -> list[tuple[Source, Cell]]:
-        """l2 losses on tall and text data, l1 on text and on data with many features."""
+        """l2 losses on tall and text data, l1 on text and on data with many features; on files all."""
         chosen = []
         for source in self.sources:
             rows, features = source.shape
             for loss in self.options.loss:
                 l1 = loss in L1_LOSSES
-                if (l1 and features < rows) or (not l1 and rows < 2000):
+                suits = features >= rows if l1 else rows >= 2000
+                if not suits and not self.options.files:
                     continue
                 strengths = self.options.l1 if l1 else self.options.l2
                 chosen += [(source, Cell(source.name, loss, s)) for s in strengths]

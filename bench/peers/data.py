@@ -59,9 +59,9 @@ def unpacked(path: Path, work: Path) -> Path:
 
 
 def prepare(name: str, text: Path, work: Path) -> Source:
-    """Make the cache when it is not there."""
+    """Make the cache when it is not there or older than the text."""
     cache = work / f"{name}.npz"
-    if not cache.exists():
+    if not cache.exists() or cache.stat().st_mtime < text.stat().st_mtime:
         rows, targets = load_svmlight_file(str(text))
         rows = sparse.csr_matrix(rows, dtype=np.float64)
         save(cache, Data(rows, signs(targets)))
@@ -80,9 +80,11 @@ def generated(name: str, work: Path) -> Path:
     return path
 
 
-def sources(folder: Path | None, names: list[str], work: Path) -> list[Source]:
+def sources(folder: Path | None, names: list[str], files: list[Path], work: Path) -> list[Source]:
     """The sets asked for; without a folder the bundled one and two generated ones."""
     work.mkdir(parents=True, exist_ok=True)
+    if files:
+        return [prepare(path.stem, unpacked(path, work), work) for path in files]
     if folder is None:
         texts = {"a9a": unpacked(BUNDLED, work)}
         texts |= {name: generated(name, work) for name in ("text", "wide")}

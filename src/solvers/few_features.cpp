@@ -11,9 +11,8 @@
 
 #include "free_coordinates.h"
 #include "gram_sweeps.h"
+#include "newton_kernels.h"
 #include "parallel.h"
-
-#include <Eigen/Core>
 
 #include <algorithm>
 #include <cmath>
@@ -67,28 +66,34 @@ class FewFeatures final : public Method {
 
 /// Blocks of rows as dense columns, whose products are sums without gaps.
 std::vector<double> FewFeatures::gram() const {
-    constexpr std::int64_t block = 256;
-    const auto d = static_cast<Eigen::Index>(problem_.dimension());
+    constexpr std::size_t block = 256,
+                          stride = block + 8; // powers of 2 apart, entries of a row would share a place in the cache
+    const std::size_t d = x_.size();
     const double n = static_cast<double>(problem_.rows());
-    Eigen::MatrixXd products = Eigen::MatrixXd::Zero(d, d), rows(block, d);
+    const NewtonKernels &kernels = newton_kernels();
+    std::vector<double> products(d * d), columns(d * stride);
     std::visit(
         [&](const auto &matrix) {
-            for (std::int64_t begin = 0; begin < matrix.rows(); begin += block) {
-                rows.setZero();
-                const std::int64_t count = std::min(block, matrix.rows() - begin);
-                for (std::int64_t i = 0; i < count; ++i) {
-                    const auto row = matrix.row(begin + i);
-                    const double scale = std::sqrt(problem_.importance(begin + i) / n);
-                    for (std::int64_t p = 0; p < row.size(); ++p) rows(i, row.column(p)) = scale * row.value(p);
-                    if (problem_.has_intercept()) rows(i, d - 1) = scale;
+            for (std::int64_t begin = 0; begin < matrix.rows(); begin += static_cast<std::int64_t>(block)) {
+                std::fill(columns.begin(), columns.end(), 0.0);
+                const std::size_t count = std::min(block, at(matrix.rows() - begin));
+                for (std::size_t i = 0; i < count; ++i) {
+                    const auto row = matrix.row(begin + static_cast<std::int64_t>(i));
+                    const double scale = std::sqrt(problem_.importance(begin + static_cast<std::int64_t>(i)) / n);
+                    for (std::int64_t p = 0; p < row.size(); ++p)
+                        columns[at(row.column(p)) * stride + i] = scale * row.value(p);
+                    if (problem_.has_intercept()) columns[(d - 1) * stride + i] = scale;
                 }
-                interruption_point(block * d * d / 8);
-                products.selfadjointView<Eigen::Lower>().rankUpdate(rows.transpose());
+                interruption_point(static_cast<std::int64_t>(block * d * d / 8));
+                const ColumnBlock rows{columns.data(), d, stride, block};
+                kernels.gram(rows, rows, 0, products.data(), d);
             }
         },
         problem_.matrix());
-    products.triangularView<Eigen::StrictlyUpper>() = products.transpose();
-    return {products.data(), products.data() + products.size()};
+    for (std::size_t k = 0; k < d; ++k) {
+        for (std::size_t m = k + 1; m < d; ++m) products[m * d + k] = products[k * d + m];
+    }
+    return products;
 }
 
 void FewFeatures::advance(double) {
@@ -118,9 +123,11 @@ void FewFeatures::advance(double) {
 } // namespace
 
 bool has_few_features(const Problem &problem) {
-    constexpr std::int64_t most = 128; // more products a row than would pay where few of the features matter
-    return std::holds_alternative<Squared>(problem.loss().variant()) && problem.dimension() <= most &&
-           problem.rows() >= 2 * problem.dimension();
+    // more products a row than would pay where few of the features matter; sweeps over dense columns are dear
+    const std::int64_t d = problem.dimension(), n = problem.rows();
+    const bool is_dense = static_cast<double>(problem.nonzeros()) > 0.3 * static_cast<double>(n * d);
+    return std::holds_alternative<Squared>(problem.loss().variant()) &&
+           ((d <= 128 && n >= 2 * d) || (is_dense && d <= 512 && n >= 8 * d));
 }
 
 std::unique_ptr<Method> make_few_features(const Problem &problem) { return std::make_unique<FewFeatures>(problem); }

@@ -39,14 +39,15 @@ SweepResult GramSweeps::minimize(SweepResult &target, double reduction) {
     const SweepResult first = sweep();
     target.widen(first, reduction);
     bool reached = first.within(target);
-    int next_solve =
-        std::max(20, static_cast<int>(list_.size() / 2)); // a Cholesky factor costs about half a sweep per feature
+    // a Cholesky factor costs about a tenth of a sweep per feature
+    const int interval = std::max(20, static_cast<int>(list_.size() / 2));
+    int next_solve = interval;
     for (int count = 1; !reached && count < most_sweeps; ++count) {
         interruption_point(static_cast<std::int64_t>(list_.size() * list_.size()));
         remember();
         if (count == next_solve) {
             solve_face();
-            next_solve = 2 * count;
+            next_solve = count + interval;
         } else if (remembered_ > memory) {
             extrapolate();
         }
@@ -104,9 +105,18 @@ void GramSweeps::extrapolate() {
     remember();
 }
 
-// Newton's step among the coordinates that are neither 0 nor at a bound, as far as none of them gets there: what sweeps take
-// long for when features are nearly dependent.
+// Newton's steps among the coordinates that are neither 0 nor at a bound, each as far as none of them gets there, and on without those that do:
+// what sweeps take long for when features are nearly dependent.
 void GramSweeps::solve_face() {
+    constexpr int most_steps = 8;
+    for (int step = 0; step < most_steps && !step_on_face(); ++step) {
+    }
+    remembered_ = 0;
+    remember();
+}
+
+/// True where nothing was in the way.
+bool GramSweeps::step_on_face() {
     std::vector<std::size_t> face;
     for (std::size_t k = 0; k < list_.size(); ++k) {
         const Box g = penalties_[list_[k]];
@@ -114,6 +124,8 @@ void GramSweeps::solve_face() {
         if (moves_[k] && diagonal_[k] > 0 && is_inside) face.push_back(k);
     }
     const auto size = static_cast<Eigen::Index>(face.size());
+    interruption_point(size * size * size / 30);
+    touched_ += size * size * size / 30;
     Eigen::MatrixXd matrix(size, size);
     Eigen::VectorXd move(size);
     for (Eigen::Index a = 0; a < size; ++a) {
@@ -123,29 +135,31 @@ void GramSweeps::solve_face() {
         matrix(a, a) += g.l2 + 1e-13 * diagonal_[k]; // dependent columns
         move[a] = -(q_[k] + g.l2 * x_[k] + (x_[k] > 0 ? g.l1 : -g.l1));
     }
-    touched_ += size * size * size / 30;
-    remembered_ = 0;
     Cholesky factor;
-    if (!factor.compute(std::move(matrix))) return remember();
+    if (!factor.compute(std::move(matrix))) return true;
     move = factor.solve(move);
-    if (!move.allFinite()) return remember();
+    if (!move.allFinite()) return true;
     double step = 1;
-    for (Eigen::Index a = 0; a < size; ++a) {
+    Eigen::Index first = size;                // to get to an end
+    const auto end_of = [&](Eigen::Index a) { // on its way
         const std::size_t k = face[at(a)];
         const Box g = penalties_[list_[k]];
-        const double low = x_[k] > 0 && g.l1 > 0 ? 0.0 : g.bounds.lower,
-                     high = x_[k] < 0 && g.l1 > 0 ? 0.0 : g.bounds.upper;
-        if (x_[k] + step * move[a] < low) step = (low - x_[k]) / move[a];
-        if (x_[k] + step * move[a] > high) step = (high - x_[k]) / move[a];
+        if (move[a] < 0) return x_[k] > 0 && g.l1 > 0 ? std::max(0.0, g.bounds.lower) : g.bounds.lower;
+        return x_[k] < 0 && g.l1 > 0 ? std::min(0.0, g.bounds.upper) : g.bounds.upper;
+    };
+    for (Eigen::Index a = 0; a < size; ++a) {
+        if (move[a] == 0) continue;
+        const double room = (end_of(a) - x_[face[at(a)]]) / move[a];
+        if (room < step) step = room, first = a;
     }
     for (Eigen::Index a = 0; a < size; ++a) {
         const std::size_t k = face[at(a)];
         const double before = x_[k];
-        x_[k] = penalties_[list_[k]].bounds.clip(before + step * move[a]);
+        x_[k] = a == first ? end_of(a) : penalties_[list_[k]].bounds.clip(before + step * move[a]);
         const double *const row = gram_.data() + k * stride_;
         for (std::size_t m = 0; m < q_.size(); ++m) q_[m] += (x_[k] - before) * row[m];
     }
-    remember();
+    return first == size;
 }
 
 } // namespace spdc

@@ -38,6 +38,7 @@ class GramSweeps {
     void remember();
     void extrapolate();
     void solve_face();
+    bool step_on_face();
 
     Past past_x_ = Past(memory + 1), past_q_ = past_x_;
     std::size_t remembered_ = 0;

@@ -1,15 +1,17 @@
 // Coordinate descent on a quadratic model of the losses: the inner loop of working_set.
 #pragma once
 
+#include "face_descent.h"
 #include "gram_descent.h"
+#include "random.h"
 
 namespace spdc {
 
 /// min over x of  sum_i [r_i dz_i + (h_i/2) dz_i^2] + sum_j g_j(x_j),  dz = A (x - start), every h_i > 0.
 ///
-/// A sweep visits coordinates in order and minimises over each exactly; r follows x, so that r_i is always the derivative
-/// of row i. Coordinates that are not 0 are swept more often than the others: through their Gram matrix where that pays, else
-/// in the data, with Anderson acceleration in both.
+/// A sweep visits coordinates and minimises over each exactly; r follows x, so that r_i is always the derivative of row i.
+/// Coordinates that are not 0 are swept more often than the others: through their Gram matrix where that pays, else in the data, each
+/// time in a new order, until it is settled which of them are 0; then conjugate gradients take over.
 template <class Value> class QuadraticModel {
   public:
     QuadraticModel(const ColumnMatrix<Value> &columns, const Penalties &penalties, std::int64_t rows);
@@ -28,30 +30,27 @@ template <class Value> class QuadraticModel {
     bool used_gram() const noexcept { return used_gram_; }
     const std::vector<double> &dz() const noexcept { return dz_; }
     /// Matrix entries read so far.
-    std::int64_t touched() const noexcept { return touched_ + gram_.touched(); }
+    std::int64_t touched() const noexcept { return touched_ + gram_.touched() + face_.touched(); }
 
   private:
-    static constexpr std::size_t memory = 5; // sweeps between extrapolations
     SweepResult sweep(std::span<const std::int32_t> list, std::vector<double> &x);
     template <bool same> SweepResult sweep_rows(std::span<const std::int32_t> list, std::vector<double> &x);
     /// Makes those of the set that move the active ones.
     template <class Moves> void collect(std::span<const std::int32_t> set, const Moves &moves);
     SweepResult minimize_with_gram(std::span<const std::int32_t> set, std::vector<double> &x, std::vector<double> &u,
                                    SweepResult &target, double reduction);
-    void sweep_active(std::vector<double> &x, const SweepResult &target, std::int64_t end);
+    bool sweep_active(std::vector<double> &x, const SweepResult &target, std::int64_t end);
     double curvature(const CsrRow<Value> &column) const noexcept;
-    void remember(const std::vector<double> &x);
-    void extrapolate(std::vector<double> &x);
 
     const ColumnMatrix<Value> &columns_;
     const Penalties &penalties_;
     GramDescent<Value> gram_;
+    FaceDescent<Value> face_;
     Curvatures h_;
-    std::vector<double> r_, start_r_, dz_, curvature_, scale_;
+    std::vector<double> r_, start_r_, dz_, curvature_;
     std::vector<std::int32_t> active_, newcomers_;
     std::int64_t active_entries_ = 0;
-    Past past_ = Past(memory + 1); // x on active_ after the last sweeps
-    std::size_t remembered_ = 0;
+    Random random_{1};
     std::int64_t sweeps_for_gram_ = 0;
     std::int64_t start_ = 0; // touched() at the last reset
     bool reached_ = false;

@@ -52,6 +52,7 @@ std::vector<std::uint8_t> movable_features(const Problem &problem, const Penalti
 struct SweepResult {
     double decrease = 0;  // of the model, a lower bound
     double violation = 0; // largest excess of a derivative over l1, in its unit
+    int crossings = 0;    // coordinates that came to 0, left it or went through it
 
     bool within(const SweepResult &target) const noexcept {
         return decrease <= target.decrease && violation <= target.violation;
@@ -70,6 +71,7 @@ inline double coordinate_step(const Box &g, double unit, double before, double d
     const double move = after - before;
     if (move == 0) return before;
     result.decrease += 0.5 * (c + g.l2) * move * move;
+    result.crossings += before * after > 0 ? 0 : 1;
     if (unit > 0) result.violation = std::max(result.violation, c * std::fabs(move) / unit);
     return after;
 }

@@ -5,14 +5,14 @@
 //
 //   1. y = phi'(Ax), u = (1/n) A'Wy over all features; s y with s <= 1 is dual feasible, which gives the gap.
 //   2. The set: everything that is not 0 or not penalised, and the features nearest to leaving 0, by the distance
-//      (l1_j - |u_j|)/|a_j| of their dual constraint; twice as many as are not 0.
+//      (l1_j - |u_j|)/|a_j| of their dual constraint; twice as many as are not 0, or more where nearly all of the last set left 0.
 //   3. Minimise over the set: for the squared loss by coordinate descent, else by prox-Newton steps, each a quadratic model
 //      minimised by coordinate descent and followed by a line search; until what is left is small beside the gap.
 //
-// Sets and their scores are those of Massias, Gramfort and Salmon (2018), the accelerated coordinate descent is that of Bertrand
-// and Massias (2021), Newton steps follow Yuan, Ho and Lin (2012). The columns are a copy of the data, made once. A round costs
-// one pass over the features that screening left, and its sweeps twice the entries of the columns that move, or, through the
-// Gram matrix of those columns where that pays (quadratic_model.cpp), the square of their number.
+// Sets and their scores are those of Massias, Gramfort and Salmon (2018), the accelerated coordinate descent on Gram matrices is that of
+// Bertrand and Massias (2021), Newton steps follow Yuan, Ho and Lin (2012). The columns are a copy of the data, made once. A round costs
+// one pass over the features that screening left, and its sweeps and conjugate gradients (face_descent.h) twice the entries of the columns
+// that move, or, through the Gram matrix of those columns where that pays (quadratic_model.cpp), the square of their number.
 //
 // With few features and many rows the squared loss needs no sets: few_features.cpp.
 //
@@ -160,7 +160,7 @@ template <class Value> void WorkingSetMethod<Value>::start(std::span<const doubl
 template <class Value> void WorkingSetMethod<Value>::advance(double passes) {
     const std::int64_t start = touched();
     const auto asked = static_cast<std::int64_t>(passes * static_cast<double>(problem_.nonzeros()));
-    const std::int64_t end = start + std::max(asked, round_entries);
+    const std::int64_t end = start + std::max({asked, round_entries, start / 8});
     const bool is_first = gap_ == infinity;
     if (!has_set_) look_at_all();
     if (is_first && gap_ <= tolerance_ * size_) return; // the start is good enough
@@ -329,6 +329,7 @@ template <class Value> void WorkingSetMethod<Value>::screen(double scale) {
 template <class Value> void WorkingSetMethod<Value>::choose_set() {
     in_set_.assign(at(d_), 0);
     for (const std::int32_t j : set_) in_set_[at(j)] = 1;
+    const std::size_t last = set_.size();
     set_.clear();
     scores_.clear();
     has_news_ = false;
@@ -348,8 +349,10 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
     strictness_ = has_news_ || gap_of_set_ < 0.3 * last_gap_ ? 1.0 : std::max(0.1 * strictness_, 1e-8);
     if (y_is_of_barrier_ && strictness_ < 1e-3) leave_barrier();
     last_gap_ = gap_of_set_;
-    // a tenth of those that want to at x = 0 will, about
-    const std::size_t few = barrier_ ? barrier_->room(set_.size(), wanting) : std::max(set_.size(), wanting / 10);
+    // A tenth of those that want to at x = 0 will, about. Where nearly all of the last set did, all that want to, up to three times as many
+    // as are there.
+    const std::size_t nonzero = set_.size(), grown = 10 * nonzero > 9 * last ? std::min(3 * nonzero, wanting) : 0;
+    const std::size_t few = barrier_ ? barrier_->room(nonzero, wanting) : std::max({nonzero, wanting / 10, grown});
     const std::size_t more = std::min(scores_.size(), std::max<std::size_t>(100, few));
     std::nth_element(scores_.begin(), scores_.begin() + static_cast<std::ptrdiff_t>(more), scores_.end());
     for (std::size_t k = 0; k < more; ++k) set_.push_back(scores_[k].second);
@@ -445,7 +448,7 @@ template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
     const double exact = is_early ? 0.1 : 0.01;
     const double share = !is_curved_ || (!is_early && !has_news_) ? exact : (is_early ? 0.3 : 0.1);
     const double reduction = is_curved_ ? share : (gap_of_set_ > 0.01 * size_ ? 0.1 : 1e-3);
-    const double left = strictness_ * share * gap_of_set_;
+    const double left = strictness_ * std::max(share * gap_of_set_, 0.2 * tolerance_ * size_);
     // an excess e shrinks the dual point by 1 + e, which costs about e times the penalty and e^2 times the objective
     const SweepResult target{0.1 * left, std::min(left / std::max(penalty_, 1e-3 * size_), std::sqrt(left / size_))};
     set_up_model();
