@@ -204,7 +204,7 @@ void Driver::certify(Method &method) {
     usable_ = is_usable(pair, certifier_, team_);
     if (usable_) certifier_.offer(std::move(pair), stopping_.tolerance);
     const double guess = method.estimated_gap();
-    if (0 < guess && guess < infinity) guess_error_ = std::max(certifier_.certificate().gap / guess, 0.2);
+    if (0 < guess && guess < infinity) guess_error_ = std::max(certifier_.certificate().gap / guess, 0.02);
     outcome_.passes = passes_before_ + method.passes();
     outcome_.seconds_certifying += clock_.seconds() - start;
     record(outcome_.passes, method.omega());

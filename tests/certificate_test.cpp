@@ -1,5 +1,6 @@
 // The certificate against its definition, recomputed in long double from the points it kept.
 #include "spdc/certificate.h"
+#include "spdc/solvers.h"
 #include "support/oracles.h"
 #include "support/problems.h"
 
@@ -188,6 +189,48 @@ TEST(Certificate, TriesThePointsThatEachSideImplies) {
     Certifier from_dual(problem), from_primal(problem);
     EXPECT_LE(from_dual.offer(far, best.y, 0).relative_gap, 1e-10);
     EXPECT_LE(from_primal.offer(best.x, none, 0).relative_gap, 1e-10);
+}
+
+/// min over c of P(c x), by looking everywhere.
+double best_length(const DenseProblem &problem, const std::vector<double> &x) {
+    double best = infinity;
+    for (double c = 0.5; c < 1.5; c += 1e-4) {
+        std::vector<double> scaled = x;
+        for (double &v : scaled) v *= c;
+        best = std::min(best, static_cast<double>(primal(problem, scaled)));
+    }
+    return best;
+}
+
+TEST(Certificate, GivesPointsTheirBestLengthWhereTheLossHasKinks) {
+    for (const AnyLoss &loss :
+         {AnyLoss(Hinge{}), AnyLoss(Absolute{}), AnyLoss(Quantile{0.3}), AnyLoss(EpsilonInsensitive{0.1})}) {
+        for (const AnyRegularizer &g : {AnyRegularizer(L2{1e-3}), AnyRegularizer(ElasticNet{0.01, 1e-2})}) {
+            for (const Intercept intercept : {Intercept::none, Intercept::penalized}) {
+                SCOPED_TRACE(std::string(loss.name()) + ", " + std::string(to_string(intercept)));
+                const Dataset data = tiny_dataset({.task = loss.task(), .rows = 60, .weighted = true});
+                const Problem problem(data, loss, g, with_intercept(intercept));
+                std::vector<double> optimal = copy(solve(problem, Auto{}, {.tolerance = 1e-3}).weights);
+                optimal.resize(static_cast<std::size_t>(problem.dimension()), 0.1);
+                for (const double length : {0.8, 0.99, 1.2}) {
+                    std::vector<double> x = optimal;
+                    for (double &v : x) v *= length;
+                    Certifier certifier(problem, 1);
+                    certifier.offer(x, std::vector<double>(60), 0);
+                    const double best = best_length(dense_copy(problem), x); // with this intercept
+                    EXPECT_LE(certifier.certificate().primal, best + 0.05 * (problem.primal(x) - best) + 1e-5);
+                    expect_honest(problem, certifier);
+                }
+            }
+        }
+    }
+}
+
+/// All that a tiny l2 leaves of P is smaller than what rounding does to the margins.
+TEST(Certificate, BecomesSmallWhereRoundingAloneIsAGap) {
+    const Problem problem(tiny_dataset({.rows = 20, .columns = 60}), Hinge{}, L2{1e-12});
+    const Result result = solve(problem, SpdcFast{}, {.tolerance = 1e-6, .max_passes = 1000});
+    EXPECT_TRUE(result.converged()) << result.worst().relative_gap;
 }
 
 TEST(Certificate, SmallGapsDoNotCancel) {
