@@ -87,6 +87,22 @@ TEST(NewtonKernels, LogisticIsTheLossOnEverySet) {
     }
 }
 
+/// Fewer rows than features, all much alike: rounding in their products is more than the rows' own part, and a first solution misses the targets.
+TEST(Newton, RefinesWhereRowsAreAlike) {
+    TinyData data = tiny_data({.task = Task::regression, .rows = 40, .columns = 90});
+    for (auto &row : data.rows) {
+        for (double &v : row) v += 30;
+    }
+    for (const AnyLoss &loss : {AnyLoss(Squared{}), AnyLoss(Huber{}), AnyLoss(SquaredEpsilonInsensitive{0.01})}) {
+        for (const double l2 : {1e-8, 1e-11}) {
+            SCOPED_TRACE(std::string(loss.name()) + ", l2 " + std::to_string(l2));
+            const Result result =
+                solve({as_dataset(data), loss, L2{l2}}, Newton{}, {.tolerance = 1e-6, .max_passes = 200});
+            EXPECT_TRUE(result.converged()) << result.worst().relative_gap << " after " << result.passes;
+        }
+    }
+}
+
 TEST(NewtonKernels, AddMultipleHasTheBitsOfAPlainLoop) {
     Random random(7);
     for (const std::size_t count : {0U, 1U, 3U, 4U, 7U, 50U}) {

@@ -156,6 +156,13 @@ bool prefers_newton_cg(const Problem &problem, double text) {
     return text > 10 && has_few_directions(problem);
 }
 
+/// Whether newton takes some ten iterations, and as long as reckoned. Where there are about as many rows as features, losses whose curvature jumps
+/// may take a hundred.
+bool is_sure_of_newton(const Problem &problem) {
+    const std::int64_t n = problem.rows(), d = problem.dimension();
+    return is_smooth(problem.loss()) && (4 * d <= n || 2 * n <= d);
+}
+
 bool prefers_newton(const Problem &problem, const SolveContext &context) {
     if (!newton_takes(problem, 2000)) return false;
     const double cost = newton_passes(problem, newton_iterations(problem));
@@ -208,7 +215,12 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     if (is_uniform) choices.push_back(is_logistic && text > 60 && !prefers_cg ? hybrid : fast);
     if (prefers_cg) newton_cg.patience = std::clamp(2 * text, 100.0, 5000.0); // its gap falls late
     if (is_smooth(problem.loss())) choices.insert(prefers_cg ? choices.begin() : choices.end(), newton_cg);
-    if (may_copy && newton_takes(problem, 5000)) choices.push_back(newton);
+    if (may_copy && newton_takes(problem, 5000)) {
+        // where it is sure to be there soon nobody is to try for long before it, whatever the rows are like
+        const bool is_sure = !choices.empty() && is_sure_of_newton(problem) && newton.cost < 400;
+        if (is_sure) choices.front().patience = std::min(choices.front().patience, std::max(100.0, newton.cost));
+        choices.insert(is_sure ? choices.begin() + 1 : choices.end(), newton);
+    }
     if (!is_uniform) choices.push_back(general);
     return choices;
 }

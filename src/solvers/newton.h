@@ -14,7 +14,7 @@ namespace spdc {
 /// What the driver asks of the forms that work on any system.
 class SystemNewton : public Method {
   public:
-    double passes() const final { return system_->passes(); }
+    double passes() const final { return system_->passes() + looks_; }
     double estimated_gap() const final { return gap_; }
     void aim(double tolerance) final { tolerance_ = tolerance; }
     bool has_point() const final {
@@ -36,6 +36,7 @@ class SystemNewton : public Method {
     double objective_ = infinity, gap_ = infinity, tolerance_ = 1e-4;
     bool is_exhausted_ = false;
     int iterations_ = 0;
+    double looks_ = 0; // passes beside the system's
 
   private:
     const int patience_;
