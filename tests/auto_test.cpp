@@ -1,4 +1,5 @@
 // Which solver auto picks, and what it says of it.
+#include "solvers/methods.h"
 #include "spdc/solvers.h"
 #include "support/oracles.h"
 #include "support/problems.h"
@@ -83,6 +84,25 @@ TEST(Auto, LeavesRowsThatAreAlikeToConjugateGradients) {
 }
 
 // Labels take a quarter as many features as rows to be fitted, numbers as many.
+/// Rows that are alike may take conjugate gradients thousands of passes; newton's ten iterations are a hundred.
+TEST(Auto, HasNewtonWaitWhereItIsSure) {
+    const auto choices_of = [](std::int64_t rows, const AnyLoss &loss) {
+        TinyData data = tiny_data({.rows = rows, .columns = 500, .density = 1});
+        for (auto &row : data.rows) {
+            for (double &v : row) v += 30;
+        }
+        return choose({as_dataset(data), loss, L2{1e-4}}, {});
+    };
+    const std::vector<Choice> sure = choices_of(2000, Logistic{});
+    ASSERT_GE(sure.size(), 2U);
+    EXPECT_TRUE(std::holds_alternative<NewtonCg>(sure[0].solver));
+    EXPECT_TRUE(std::holds_alternative<Newton>(sure[1].solver));
+    EXPECT_LE(sure[0].patience, 400);
+    const std::vector<Choice> square = choices_of(500, Logistic{});
+    EXPECT_FALSE(std::holds_alternative<Newton>(square[1].solver));
+    EXPECT_GT(square[0].patience, 400);
+}
+
 TEST(Auto, LeavesTargetsThatCannotBeFittedToConjugateGradients) {
     const auto chosen = [](Task task, int rows, const AnyLoss &loss, double l2) {
         TinyData data = tiny_data({.task = task, .rows = rows, .columns = 600, .density = 0.01});
