@@ -230,7 +230,7 @@ class Certifier::Points {
 
     void make_feasible();
     double best_scale(double limit);
-    double primal_value(Reals x, Reals z);
+    double primal_value(Reals x, Reals z, double factor = 1); // of both
     double dual_value(double scale);
 
     const Problem &problem_;
@@ -365,7 +365,8 @@ bool Certifier::Points::take_scale() {
             });
         return sum[0] / n + squares[0] + 2 * scale * squares[1];
     };
-    const double sign = slope(1) < 0 ? 1 : -1;
+    const double at_one = slope(1), sign = at_one < 0 ? 1 : -1;
+    if (at_one == 0) return false; // x = 0, for one
     constexpr double ratio = 8, least = 1e-15, most = 0.5;
     double near = 0, far = std::clamp(last_scale_ / ratio, least, most); // where it still falls, and no longer
     while (sign * slope(1 + sign * far) < 0) {
@@ -378,16 +379,12 @@ bool Certifier::Points::take_scale() {
         (sign * slope(1 + sign * middle) < 0 ? near : far) = middle;
     }
     last_scale_ = far;
-    const double before = primal_value(new_x_, new_z_);
-    const double factor = 1 + sign * far;
+    const double factor = 1 + sign * far, before = primal_value(new_x_, new_z_);
+    const double after = primal_value(new_x_, new_z_, factor);
+    if (!(after < before)) return false; // the slope at a kink is any of many
     each_coordinate(problem_, team_, [&](std::size_t j, const auto &) { new_x_[j] *= factor; });
     each_row(problem_, team_, [&](std::size_t i, const auto &, double, double) { new_z_[i] *= factor; });
-    const double after = primal_value(new_x_, new_z_);
-    if (after <= before) return before - after > 0.2 * (before - best_.dual);
-    const double back = 1 / factor; // the slope at a kink is any of many
-    each_coordinate(problem_, team_, [&](std::size_t j, const auto &) { new_x_[j] *= back; });
-    each_row(problem_, team_, [&](std::size_t i, const auto &, double, double) { new_z_[i] *= back; });
-    return false;
+    return before - after > 0.2 * (before - best_.dual);
 }
 
 /// x_j = argmax -u_j x - g_j(x)
@@ -481,13 +478,13 @@ double Certifier::Points::best_scale(double limit) {
     return best;
 }
 
-double Certifier::Points::primal_value(Reals x, Reals z) {
+double Certifier::Points::primal_value(Reals x, Reals z, double factor) {
     const auto losses =
         sum_of_rows<1>(problem_, team_, [&](std::size_t i, const auto &loss, double b, double weight, auto &terms) {
-            terms[0] += weight * loss.value(z[i], b);
+            terms[0] += weight * loss.value(factor * z[i], b);
         });
     const auto penalty = sum_of_coordinates<1>(
-        problem_, team_, [&](std::size_t j, const auto &g, auto &terms) { terms[0] += g.value(x[j]); });
+        problem_, team_, [&](std::size_t j, const auto &g, auto &terms) { terms[0] += g.value(factor * x[j]); });
     return losses[0] / static_cast<double>(problem_.rows()) + penalty[0];
 }
 

@@ -84,6 +84,19 @@ TEST(Auto, LeavesRowsThatAreAlikeToConjugateGradients) {
 }
 
 // Labels take a quarter as many features as rows to be fitted, numbers as many.
+TEST(Auto, LeavesTargetsThatCannotBeFittedToConjugateGradients) {
+    const auto chosen = [](Task task, int rows, const AnyLoss &loss, double l2) {
+        TinyData data = tiny_data({.task = task, .rows = rows, .columns = 600, .density = 0.01});
+        return solve(Problem(as_dataset(std::move(data)), loss, L2{l2}), Auto{}, one_pass()).solver;
+    };
+    EXPECT_EQ(chosen(Task::classification, 2500, SquaredHinge{}, 3e-5), "newton_cg");
+    EXPECT_EQ(chosen(Task::classification, 2300, SquaredHinge{}, 3e-5), "spdc_fast");
+    EXPECT_EQ(chosen(Task::classification, 2500, SquaredHinge{}, 3e-3), "spdc_fast"); // a few passes
+    EXPECT_EQ(chosen(Task::classification, 2500, Hinge{}, 3e-3), "spdc_fast");
+    EXPECT_EQ(chosen(Task::regression, 650, Squared{}, 3e-5), "newton_cg");
+    EXPECT_EQ(chosen(Task::regression, 550, Squared{}, 3e-5), "spdc_fast");
+}
+
 /// Rows that are alike may take conjugate gradients thousands of passes; newton's ten iterations are a hundred.
 TEST(Auto, HasNewtonWaitWhereItIsSure) {
     const auto choices_of = [](std::int64_t rows, const AnyLoss &loss) {
@@ -101,19 +114,6 @@ TEST(Auto, HasNewtonWaitWhereItIsSure) {
     const std::vector<Choice> square = choices_of(500, Logistic{});
     EXPECT_FALSE(std::holds_alternative<Newton>(square[1].solver));
     EXPECT_GT(square[0].patience, 400);
-}
-
-TEST(Auto, LeavesTargetsThatCannotBeFittedToConjugateGradients) {
-    const auto chosen = [](Task task, int rows, const AnyLoss &loss, double l2) {
-        TinyData data = tiny_data({.task = task, .rows = rows, .columns = 600, .density = 0.01});
-        return solve(Problem(as_dataset(std::move(data)), loss, L2{l2}), Auto{}, one_pass()).solver;
-    };
-    EXPECT_EQ(chosen(Task::classification, 2500, SquaredHinge{}, 3e-5), "newton_cg");
-    EXPECT_EQ(chosen(Task::classification, 2300, SquaredHinge{}, 3e-5), "spdc_fast");
-    EXPECT_EQ(chosen(Task::classification, 2500, SquaredHinge{}, 3e-3), "spdc_fast"); // a few passes
-    EXPECT_EQ(chosen(Task::classification, 2500, Hinge{}, 3e-3), "spdc_fast");
-    EXPECT_EQ(chosen(Task::regression, 650, Squared{}, 3e-5), "newton_cg");
-    EXPECT_EQ(chosen(Task::regression, 550, Squared{}, 3e-5), "spdc_fast");
 }
 
 // The strength of the features decides, not that of an intercept that is penalised less.

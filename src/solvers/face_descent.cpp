@@ -19,6 +19,7 @@ void FaceDescent<Value>::descend(std::span<const std::int32_t> active, const std
                                  std::vector<double> &x, std::vector<double> &r) {
     constexpr int most_steps = 50, least_steps = 15; // fewer hardly pay for the first
     const std::int64_t end = touched_ + budget;
+    if (waiting_ > 0 && --waiting_ > 0) return;
     choose(active, curvature, x, r);
     start_r_ = r;
     norm_ = 0;
@@ -26,7 +27,9 @@ void FaceDescent<Value>::descend(std::span<const std::int32_t> active, const std
     for (int count = 0; count < most_steps && (count < least_steps || touched_ < end); ++count) {
         if (is_within(target) || !step(h, r, change)) break;
     }
+    waiting_ = 0;
     turn_back(h, change, r);
+    if (waiting_ == 0) failures_ = 0;
     for (const Mover &m : movers_) x[at(m.j)] = std::clamp(m.at(), m.low, m.high);
 }
 
@@ -78,6 +81,9 @@ template <class Value> bool FaceDescent<Value>::step(const Curvatures &h, std::v
     norm_ = norm;
     for (Mover &m : movers_) m.direction = beta * m.direction - m.gradient / m.metric;
     dz_.resize(r.size());
+    const auto count = static_cast<std::int64_t>(r.size());
+    interruption_point(count);
+    touched_ += count / 2; // what the rows cost in all, in entries
     spread([](const Mover &m) { return m.direction; });
     double curvature = 0, own = 0; // along the direction; if the columns had nothing in common
     for (std::size_t i = 0; i < r.size(); ++i) dz_[i] *= h[i];
@@ -132,6 +138,8 @@ template <class Value> void FaceDescent<Value>::turn_back(const Curvatures &h, d
     }
     for (std::size_t i = 0; i < r.size(); ++i) r[i] = start_r_[i] + share * (r[i] - start_r_[i]);
     for (Mover &m : movers_) m.move *= share;
+    failures_ = std::min(failures_ + 1, 10);
+    waiting_ = 1 << failures_;
 }
 
 template class FaceDescent<float>;

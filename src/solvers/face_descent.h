@@ -49,7 +49,8 @@ template <class Value> class FaceDescent {
     const Penalties &penalties_;
     std::vector<Mover> movers_;
     std::vector<double> dz_, start_r_;
-    double norm_ = 0; // of the gradient, squared, in the metric
+    double norm_ = 0;                // of the gradient, squared, in the metric
+    int failures_ = 0, waiting_ = 0; // calls that were stopped by one coordinate; for 2^failures calls none is tried
     std::int64_t touched_ = 0;
 };
 

@@ -39,7 +39,7 @@ class FewFeatures final : public Method {
     void aim(double tolerance) override { tolerance_ = tolerance; }
     void advance(double passes) override;
     double passes() const override { return passes_; }
-    bool has_point() const override { return passes_ > 0; }
+    bool has_point() const override { return has_moved_; }
     void point(std::vector<double> &x, std::vector<double> &y) override {
         x = x_;
         y = residuals();
@@ -48,7 +48,7 @@ class FewFeatures final : public Method {
     bool exhausted() const override { return is_exhausted_; }
 
   private:
-    std::vector<double> gram() const;
+    bool add_to_gram(double passes);
     std::vector<double> residuals() const {
         std::vector<double> r = z_;
         for (std::size_t i = 0; i < r.size(); ++i) r[i] -= problem_.targets()[i];
@@ -60,47 +60,57 @@ class FewFeatures final : public Method {
     GramSweeps sweeps_;
     std::vector<double> x_, z_;
     double tolerance_ = 1e-4, passes_ = 0;
+    std::vector<double> gram_; // until sweeps_ has it
+    std::int64_t rows_in_gram_ = 0;
+    bool has_gram_ = false, has_moved_ = false;
     int idle_ = 0;
     bool is_exhausted_ = false;
 };
 
-/// Blocks of rows as dense columns, whose products are sums without gaps.
-std::vector<double> FewFeatures::gram() const {
+/// Adds rows worth so many passes; true when all are in. Blocks of rows as dense columns, whose products are sums without gaps.
+bool FewFeatures::add_to_gram(double passes) {
     constexpr std::size_t block = 256,
                           stride = block + 8; // powers of 2 apart, entries of a row would share a place in the cache
     const std::size_t d = x_.size();
     const double n = static_cast<double>(problem_.rows());
+    // d/2 products an entry, some 80 of which take as long as an entry in a pass
+    const double cost = std::max(1.0, static_cast<double>(d) / 160), end = passes_ + passes;
     const NewtonKernels &kernels = newton_kernels();
-    std::vector<double> products(d * d), columns(d * stride);
+    gram_.resize(d * d);
+    std::vector<double> columns(d * stride);
     std::visit(
         [&](const auto &matrix) {
-            for (std::int64_t begin = 0; begin < matrix.rows(); begin += static_cast<std::int64_t>(block)) {
+            while (rows_in_gram_ < matrix.rows() && passes_ < end) {
                 std::fill(columns.begin(), columns.end(), 0.0);
-                const std::size_t count = std::min(block, at(matrix.rows() - begin));
+                const std::size_t count = std::min(block, at(matrix.rows() - rows_in_gram_));
                 for (std::size_t i = 0; i < count; ++i) {
-                    const auto row = matrix.row(begin + static_cast<std::int64_t>(i));
-                    const double scale = std::sqrt(problem_.importance(begin + static_cast<std::int64_t>(i)) / n);
-                    for (std::int64_t p = 0; p < row.size(); ++p)
+                    const std::int64_t k = rows_in_gram_ + static_cast<std::int64_t>(i);
+                    const auto row = matrix.row(k);
+                    const double scale = std::sqrt(problem_.importance(k) / n);
+                    for (std::int64_t p = 0; p < row.size(); ++p) {
                         columns[at(row.column(p)) * stride + i] = scale * row.value(p);
+                    }
                     if (problem_.has_intercept()) columns[(d - 1) * stride + i] = scale;
                 }
                 interruption_point(static_cast<std::int64_t>(block * d * d / 8));
                 const ColumnBlock rows{columns.data(), d, stride, block};
-                kernels.gram(rows, rows, 0, products.data(), d);
+                kernels.gram(rows, rows, 0, gram_.data(), d);
+                rows_in_gram_ += static_cast<std::int64_t>(count);
+                passes_ += cost * static_cast<double>(count) / n;
             }
         },
         problem_.matrix());
+    if (rows_in_gram_ < problem_.rows()) return false;
     for (std::size_t k = 0; k < d; ++k) {
-        for (std::size_t m = k + 1; m < d; ++m) products[m * d + k] = products[k * d + m];
+        for (std::size_t m = k + 1; m < d; ++m) gram_[m * d + k] = gram_[k * d + m];
     }
-    return products;
+    sweeps_.take(d, std::move(gram_));
+    has_gram_ = true;
+    return true;
 }
 
-void FewFeatures::advance(double) {
-    if (passes_ == 0) {
-        sweeps_.take(x_.size(), gram());
-        passes_ += 1;
-    }
+void FewFeatures::advance(double passes) {
+    if (!has_gram_ && !add_to_gram(passes)) return;
     const std::vector<double> r = residuals();
     double size = 0;
     for (std::size_t i = 0; i < r.size(); ++i) {
@@ -118,6 +128,7 @@ void FewFeatures::advance(double) {
     x_ = sweeps_.x();
     problem_.predict(x_, z_);
     passes_ += 2;
+    has_moved_ = true;
 }
 
 } // namespace

@@ -92,8 +92,8 @@ double PlainNewton::measure(bool full_step) {
     return gap;
 }
 
-/// The gap is larger than was thought: z has drifted from Ax. Where rows are much alike rounding in their matrix is what keeps a fit from being
-/// exact, and steps from the true z are iterative refinement.
+/// The gap is larger than was thought: z has drifted from Ax. Where rows are much alike rounding keeps a fit from being exact; steps from the true z
+/// take most of the rest away, each.
 void PlainNewton::certified(const Found &found) {
     if (found.certificate.gap <= 2 * gap_) return;
     std::vector<double> x, predictions(static_cast<std::size_t>(problem_.rows()));

@@ -44,7 +44,8 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-constexpr std::int64_t round_entries = 20'000'000; // advance() ends a round that touches more than this: some 50 ms
+constexpr std::int64_t round_entries = 20'000'000; // advance() ends a round that touches more than this: some 50 ms, or
+constexpr std::int64_t most_rounds = 5;            // an eighth of all so far, up to so many times as much
 constexpr std::int64_t row_entries = 8;            // what the functions of a row cost, in matrix entries
 
 /// Neither penalised by l1 nor held at 0 by a bound: never to be left out.
@@ -160,7 +161,7 @@ template <class Value> void WorkingSetMethod<Value>::start(std::span<const doubl
 template <class Value> void WorkingSetMethod<Value>::advance(double passes) {
     const std::int64_t start = touched();
     const auto asked = static_cast<std::int64_t>(passes * static_cast<double>(problem_.nonzeros()));
-    const std::int64_t end = start + std::max({asked, round_entries, start / 8});
+    const std::int64_t end = start + std::max(asked, std::clamp(start / 8, round_entries, most_rounds * round_entries));
     const bool is_first = gap_ == infinity;
     if (!has_set_) look_at_all();
     if (is_first && gap_ <= tolerance_ * size_) return; // the start is good enough
