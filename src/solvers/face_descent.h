@@ -22,6 +22,8 @@ template <class Value> class FaceDescent {
     /// the target or about `budget` entries were read.
     void descend(std::span<const std::int32_t> active, const std::vector<double> &curvature, const Curvatures &h,
                  const SweepResult &target, std::int64_t budget, std::vector<double> &x, std::vector<double> &r);
+    /// Whether the last descent was stopped by a coordinate on its way to 0.
+    bool is_stopped() const noexcept { return failures_ > 0; }
     /// Matrix entries read so far.
     std::int64_t touched() const noexcept { return touched_; }
 

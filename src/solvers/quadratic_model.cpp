@@ -11,7 +11,8 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-constexpr double unknown = -1; // a curvature not yet computed
+constexpr double unknown = -1;  // a curvature not yet computed
+constexpr int most_sweeps = 12; // then look whether others want to move, and whether a Gram matrix pays by now
 
 /// Whether a sweep costs less through a Gram matrix than in the columns. Its rows are read in one stream, not scattered and twice:
 /// measured on text and dense data, eight times as fast while it stays in the cache. A larger one breaks even where it has as
@@ -55,7 +56,10 @@ SweepResult QuadraticModel<Value>::minimize(std::span<const std::int32_t> set, s
     reached_ = first.within(target);
     while (!reached_ && touched() < end) {
         collect(set, [&](std::int32_t j) { return x[at(j)] != 0; });
-        if (sweep_active(x, target, end)) face_.descend(active_, curvature_, h_, target, end - touched(), x, r_);
+        if (face_.is_stopped() && (in_order_ = !in_order_)) {
+            sweep_in_order(x, target, end);
+        } else if (sweep_active(x, target, end))
+            face_.descend(active_, curvature_, h_, target, end - touched(), x, r_);
         reached_ = sweep(set, x).within(target);
         collect(set, [&](std::int32_t j) { return x[at(j)] != 0; }); // the sweep may have moved others
         // what sweeps have cost since the curvatures changed is what a Gram matrix may cost
@@ -118,7 +122,6 @@ SweepResult QuadraticModel<Value>::minimize_with_gram(std::span<const std::int32
 /// many sweeps (Lee and Wright, 2019).
 template <class Value>
 bool QuadraticModel<Value>::sweep_active(std::vector<double> &x, const SweepResult &target, std::int64_t end) {
-    constexpr int most_sweeps = 12; // then look whether others want to move, and whether a Gram matrix pays by now
     double before = 0;
     for (int count = 0; count < most_sweeps && touched() < end; ++count) {
         random_.shuffle(active_);
@@ -128,6 +131,17 @@ bool QuadraticModel<Value>::sweep_active(std::vector<double> &x, const SweepResu
         before = found.decrease;
     }
     return false;
+}
+
+/// Where the face changes all the time: sweeps in one and the same order, which extrapolation speeds up.
+template <class Value>
+void QuadraticModel<Value>::sweep_in_order(std::vector<double> &x, const SweepResult &target, std::int64_t end) {
+    remembered_ = 0;
+    remember(x);
+    for (int count = 0; count < most_sweeps && touched() < end && !sweep(active_, x).within(target); ++count) {
+        remember(x);
+        if (remembered_ > memory) extrapolate(x);
+    }
 }
 
 template <class Value>
@@ -174,6 +188,42 @@ SweepResult QuadraticModel<Value>::sweep_rows(std::span<const std::int32_t> list
         }
     }
     return result;
+}
+
+template <class Value> void QuadraticModel<Value>::remember(const std::vector<double> &x) {
+    std::vector<double> &values = past_[remembered_++];
+    values.resize(active_.size());
+    for (std::size_t k = 0; k < active_.size(); ++k) values[k] = x[at(active_[k])];
+}
+
+template <class Value> void QuadraticModel<Value>::extrapolate(std::vector<double> &x) {
+    scale_.resize(active_.size());
+    for (std::size_t k = 0; k < active_.size(); ++k) scale_[k] = curvature_[at(active_[k])];
+    const auto weights = anderson_weights(past_, scale_);
+    remembered_ = 0;
+    if (!weights) return remember(x);
+    // the model's change along the move: linear part, quadratic part, penalties
+    dz_.assign(r_.size(), 0.0);
+    double change = 0;
+    for (std::size_t k = 0; k < active_.size(); ++k) {
+        const std::int32_t j = active_[k];
+        const Box g = penalties_[j];
+        double sum = 0;
+        for (std::size_t m = 0; m < memory; ++m) sum += (*weights)[m] * past_[m + 1][k];
+        sum = g.bounds.clip(sum);
+        past_[0][k] = sum;
+        const double before = x[at(j)];
+        change += g.value(sum) - g.value(before);
+        interruption_point(columns_.column(j).size());
+        if (sum != before) axpy(sum - before, columns_.column(j), dz_.data());
+        touched_ += columns_.column(j).size();
+    }
+    for (std::size_t i = 0; i < r_.size(); ++i) change += dz_[i] * (r_[i] + 0.5 * h_[i] * dz_[i]);
+    if (change < 0) {
+        for (std::size_t k = 0; k < active_.size(); ++k) x[at(active_[k])] = past_[0][k];
+        for (std::size_t i = 0; i < r_.size(); ++i) r_[i] += h_[i] * dz_[i];
+    }
+    remember(x);
 }
 
 template class QuadraticModel<float>;

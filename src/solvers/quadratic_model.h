@@ -11,7 +11,8 @@ namespace spdc {
 ///
 /// A sweep visits coordinates and minimises over each exactly; r follows x, so that r_i is always the derivative of row i.
 /// Coordinates that are not 0 are swept more often than the others: through their Gram matrix where that pays, else in the data, each
-/// time in a new order, until it is settled which of them are 0; then conjugate gradients take over.
+/// time in a new order, until it is settled which of them are 0; then conjugate gradients take over. Where these are stopped by one coordinate
+/// after the other, sweeps in a new order take turns with sweeps in one and the same order, with Anderson acceleration.
 template <class Value> class QuadraticModel {
   public:
     QuadraticModel(const ColumnMatrix<Value> &columns, const Penalties &penalties, std::int64_t rows);
@@ -40,6 +41,9 @@ template <class Value> class QuadraticModel {
     SweepResult minimize_with_gram(std::span<const std::int32_t> set, std::vector<double> &x, std::vector<double> &u,
                                    SweepResult &target, double reduction);
     bool sweep_active(std::vector<double> &x, const SweepResult &target, std::int64_t end);
+    void sweep_in_order(std::vector<double> &x, const SweepResult &target, std::int64_t end);
+    void remember(const std::vector<double> &x);
+    void extrapolate(std::vector<double> &x);
     double curvature(const CsrRow<Value> &column) const noexcept;
 
     const ColumnMatrix<Value> &columns_;
@@ -47,10 +51,14 @@ template <class Value> class QuadraticModel {
     GramDescent<Value> gram_;
     FaceDescent<Value> face_;
     Curvatures h_;
-    std::vector<double> r_, start_r_, dz_, curvature_;
+    std::vector<double> r_, start_r_, dz_, curvature_, scale_;
     std::vector<std::int32_t> active_, newcomers_;
     std::int64_t active_entries_ = 0;
     Random random_{1};
+    static constexpr std::size_t memory = 5; // sweeps between extrapolations
+    Past past_ = Past(memory + 1);           // x on active_ after the last sweeps
+    std::size_t remembered_ = 0;
+    bool in_order_ = false;
     std::int64_t sweeps_for_gram_ = 0;
     std::int64_t start_ = 0; // touched() at the last reset
     bool reached_ = false;
