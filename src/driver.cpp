@@ -71,27 +71,28 @@ class Prospect {
 };
 
 /// Notices that a method will need so long, by the decay of its gap over the last half of its passes, that another one is worth
-/// a try: after some patience, three times as many again and twice what the other one costs. Passes and not seconds decide, so that the
+/// a try: beyond its patience, and twice what the other one costs. Passes and not seconds decide, so that the
 /// same call does the same thing everywhere.
 class Pace {
   public:
-    explicit Pace(double patience) : patience_(patience) {}
+    explicit Pace(const Patience &patience) : patience_(patience) {}
     bool is_hopeless(double passes, double relative_gap, double tolerance, double successor) {
         points_.push_back({passes, std::log(relative_gap)});
-        if (passes - points_.front().first < patience_) return false;
+        if (passes - points_.front().first < patience_.passes) return false;
         const double middle = 0.5 * (points_.front().first + passes);
         const auto half =
             std::find_if(points_.begin(), points_.end(), [&](const auto &p) { return p.first >= middle; });
         if (half->first == passes) return false; // the first look at it
         const double rate = (half->second - points_.back().second) / (passes - half->first);
         remaining_ = rate > 0 ? (points_.back().second - std::log(tolerance)) / rate : infinity;
-        return !(remaining_ <= std::max(3 * passes, 2 * successor));
+        return !(remaining_ <= std::max(patience_.times * passes, 2 * successor));
     }
     double remaining() const { return remaining_; }
 
   private:
     std::vector<std::pair<double, double>> points_; // passes, log of the gap
-    double patience_, remaining_ = infinity;
+    Patience patience_;
+    double remaining_ = infinity;
 };
 
 /// Notices that the gap has not fallen for a long time.
@@ -262,7 +263,7 @@ void Driver::go_on_from_best() {
 }
 
 const Outcome &Driver::run(Method &method, const std::string &solver, std::optional<double> successor,
-                           double patience) {
+                           const Patience &patience) {
     solver_ = solver;
     passes_before_ = outcome_.passes - method.passes();
     outcome_.remaining = infinity;
@@ -278,7 +279,7 @@ const Outcome &Driver::run(Method &method, const std::string &solver, std::optio
     return outcome_;
 }
 
-void Driver::drive(Method &method, std::optional<double> successor, double patience) {
+void Driver::drive(Method &method, std::optional<double> successor, const Patience &patience) {
     Schedule schedule;
     StallWatch watch;
     Pace pace(patience);

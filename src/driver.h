@@ -65,15 +65,15 @@ class Driver {
     /// The methods that follow start at the best point so far.
     void go_on_from_best();
     /// Runs the method until something stops it; the certifier then holds the best point. Where another one could follow that is
-    /// likely to need `successor` passes, a method that breaks down or would need many more is left, after
-    /// `patience` passes at the earliest, with not_run; run() may take it up again later.
+    /// likely to need `successor` passes, a method that breaks down, or runs out of patience and would need many more, is left
+    /// with not_run; run() may take it up again later.
     const Outcome &run(Method &method, const std::string &solver, std::optional<double> successor = {},
-                       double patience = 100);
+                       const Patience &patience = {});
     /// After Interrupted, wherever it was thrown: the certifier holds the best point so far.
     const Outcome &break_off();
 
   private:
-    void drive(Method &method, std::optional<double> successor, double patience);
+    void drive(Method &method, std::optional<double> successor, const Patience &patience);
     void certify(Method &method);
     void record(double passes, double omega);
     StopReason judge(Method &method, bool go_on);

@@ -54,4 +54,10 @@ class Method {
     virtual int threads() const { return 1; }
 };
 
+/// When a method may be judged too slow: after so many passes, where it would need more than so many times as many again.
+struct Patience {
+    double passes = 100;
+    double times = 3;
+};
+
 } // namespace spdc

@@ -24,11 +24,12 @@ class Turns {
         return is_new(*other) ? candidates_[*other].cost : remaining_[*other];
     }
     /// The dearer the next one, the longer this one may try: at worst it takes half as long again as going there at once.
-    double patience() const {
+    Patience patience() const {
         const auto other = next();
         const double dear = other && is_new(*other) ? 0.5 * candidates_[*other].cost : 0;
         const std::size_t rounds = (turns_ + candidates_.size() - 1) / candidates_.size();
-        return std::pow(4, rounds) * std::max(candidates_[now_].patience, dear);
+        const Patience own = candidates_[now_].patience;
+        return {std::pow(4, rounds) * std::max(own.passes, dear), own.times};
     }
     /// `remaining`: the passes that the present one would need, or infinity if it broke down. Says whether the next one had its turn before.
     bool pass_on(double remaining) {

@@ -110,10 +110,23 @@ TEST(Auto, HasNewtonWaitWhereItIsSure) {
     ASSERT_GE(sure.size(), 2U);
     EXPECT_TRUE(std::holds_alternative<NewtonCg>(sure[0].solver));
     EXPECT_TRUE(std::holds_alternative<Newton>(sure[1].solver));
-    EXPECT_LE(sure[0].patience, 400);
+    EXPECT_LE(sure[0].patience.passes, 400);
     const std::vector<Choice> square = choices_of(500, Logistic{});
     EXPECT_FALSE(std::holds_alternative<Newton>(square[1].solver));
-    EXPECT_GT(square[0].patience, 400);
+    EXPECT_GT(square[0].patience.passes, 400);
+}
+
+// spdc_fast is soon near the optimum of a loss with kinks, and may need hundreds of passes for the last digits; newton then needs the rows near a
+// kink only.
+TEST(Auto, IsImpatientWhereFewRowsDecide) {
+    const auto first = [](std::int64_t rows) {
+        const TinyData data = tiny_data({.rows = rows, .columns = 40, .density = 1});
+        return choose({as_dataset(data), Hinge{}, L2{1}}, {}).front();
+    };
+    EXPECT_TRUE(std::holds_alternative<SpdcFast>(first(6000).solver));
+    EXPECT_LT(first(6000).patience.passes, 50);
+    EXPECT_LT(first(6000).patience.times, 2);
+    EXPECT_GE(first(4000).patience.passes, 100);
 }
 
 // The strength of the features decides, not that of an intercept that is penalised less.

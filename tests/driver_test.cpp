@@ -83,7 +83,7 @@ TEST_F(Drive, TakesUpAMethodWhereItWasLeft) {
     Spdc careful; // slow, but it gets there
     careful.step_scale = 0.01;
     const auto slow = make_method(problem_, careful, context_);
-    const Outcome left = driver_.run(*slow, "spdc", 1.0, 3);
+    const Outcome left = driver_.run(*slow, "spdc", 1.0, {.passes = 3});
     ASSERT_EQ(left.reason, StopReason::not_run);
     EXPECT_LT(left.remaining, infinity);
     EXPECT_DOUBLE_EQ(left.passes, slow->passes());

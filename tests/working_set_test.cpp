@@ -318,6 +318,23 @@ TEST(SetBarrier, ReachesTheOptimumByFeaturesAndByRows) {
     }
 }
 
+// Rare positives that no feature tells: x = 0 is optimal, all negatives sit at the kink, and many duals fit; each set brings other ones, which
+// features outside it do not allow. Sets that forgot what the ones before them had went round for ever with some of these seeds.
+TEST(WorkingSet, EndsWhereManyDualsFitTheOptimum) {
+    for (const std::uint64_t seed : {1, 2, 3, 4, 5, 6}) {
+        Random random(seed);
+        TinyData data{Rows(3000, std::vector<double>(300, 0.0)), {}, {}};
+        for (auto &row : data.rows) {
+            for (double &value : row) value = random.uniform() < 0.2 ? 1 : 0;
+            data.targets.push_back(random.uniform() < 0.05 ? 1 : -1);
+        }
+        ProblemOptions options;
+        options.intercept = Intercept::free;
+        const Problem problem(as_dataset(std::move(data)), Hinge{}, ElasticNet{1e-3, 0}, options);
+        expect_certified(problem, 1e-6, 1500);
+    }
+}
+
 /// The objective that a form of the solver is certified to reach.
 double optimum_by(Method &method, const Problem &problem, double tolerance) {
     Certifier certifier(problem);

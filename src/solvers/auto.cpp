@@ -208,17 +208,20 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     if (may_copy && prefers_newton(problem, context)) return {newton, is_uniform ? fast : general};
     // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
     const double text = is_uniform ? passes_on_text(problem) : 0;
-    if (is_uniform) fast.patience = hybrid.patience = std::clamp(2 * text, 100.0, 500.0);
+    if (is_uniform) fast.patience.passes = hybrid.patience.passes = std::clamp(2 * text, 100.0, 500.0);
+    // newton is there in little more, whatever the rows are like
+    if (may_copy && suits_sifting(problem)) fast.patience = {25, 1};
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     const bool prefers_cg = is_uniform && prefers_newton_cg(problem, text);
     std::vector<Choice> choices;
     if (is_uniform) choices.push_back(is_logistic && text > 60 && !prefers_cg ? hybrid : fast);
-    if (prefers_cg) newton_cg.patience = std::clamp(2 * text, 100.0, 5000.0); // its gap falls late
+    if (prefers_cg) newton_cg.patience.passes = std::clamp(2 * text, 100.0, 5000.0); // its gap falls late
     if (is_smooth(problem.loss())) choices.insert(prefers_cg ? choices.begin() : choices.end(), newton_cg);
     if (may_copy && newton_takes(problem, 5000)) {
         // where it is sure to be there soon nobody is to try for long before it, whatever the rows are like
         const bool is_sure = !choices.empty() && is_sure_of_newton(problem) && newton.cost < 400;
-        if (is_sure) choices.front().patience = std::min(choices.front().patience, std::max(100.0, newton.cost));
+        if (is_sure)
+            choices.front().patience.passes = std::min(choices.front().patience.passes, std::max(100.0, newton.cost));
         choices.insert(is_sure ? choices.begin() + 1 : choices.end(), newton);
     }
     if (!is_uniform) choices.push_back(general);

@@ -16,7 +16,7 @@ struct Choice {
     AnySolver solver;
     std::string reason;
     double cost = 100;
-    double patience = 100; // passes before it may be judged too slow
+    Patience patience = {};
 
     Choice after_breakdown() const { return {solver, reason, infinity}; }
 };

@@ -114,6 +114,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     std::vector<std::uint8_t> in_set_;
     std::vector<std::pair<float, std::int32_t>> scores_;
     bool has_set_ = false, has_news_ = false; // news: features outside the last set that want to leave 0
+    bool forgets_ = false;                    // sets of the barrier lost what the ones before them had
     bool y_is_current_ = false;
     bool u_is_lost_ = true;
     double penalty_ = 0, gap_ = infinity, size_ = 1; // at the last look; size: of the objective
@@ -240,7 +241,9 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     const double scale = feasible_scale();
     measure_gap(scale);
     if (is_first) size_at_zero_ = size_;
-    if (may_use_barrier_ && !barrier_ && gap_ < 0.3 * size_) {
+    // rounding is slow where it is not there soon; with more features than rows the barrier is no sooner from afar
+    const bool is_slow = passes() > 200 && problem_.features() < problem_.rows();
+    if (may_use_barrier_ && !barrier_ && (gap_ < 0.3 * size_ || is_slow)) {
         barrier_.emplace(problem_, columns_, penalties_);
         gap_of_set_ = gap_;
     }
@@ -335,9 +338,12 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
     scores_.clear();
     has_news_ = false;
     std::size_t wanting = 0; // how many want to
+    // where many duals fit x, as they do where x = 0 is optimal, constraints that are left out again are broken again
+    forgets_ = forgets_ || (y_is_of_barrier_ && gap_of_set_ > last_gap_);
+    const bool keeps_all = forgets_ && barrier_ && barrier_->takes(last + 100);
     for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
-        if (x_[at(j)] != 0 || is_free(g)) {
+        if (x_[at(j)] != 0 || is_free(g) || (keeps_all && in_set_[at(j)])) {
             set_.push_back(j);
         } else if (norm_[at(j)] > 0) {
             const double room = slack(zero_range(g), -u_[at(j)]);
