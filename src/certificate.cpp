@@ -3,6 +3,7 @@
 #include "free_coordinates.h"
 #include "huge_pages.h"
 #include "products.h"
+#include "row_losses.h"
 #include "sum.h"
 
 #include <algorithm>
@@ -102,9 +103,11 @@ template <std::size_t N> struct Sums {
     double operator[](std::size_t k) const { return sums[k].value(); }
 };
 
+constexpr std::size_t block = 64;
+using Block = std::array<double, block>;
+
 /// Adds up what each(begin, end, terms) adds to its N terms over [0, count).
 template <std::size_t N, class Each> Sums<N> sum_of(Team &team, std::size_t count, double work, Each &&each) {
-    constexpr std::size_t block = 64;
     return sum_chunks<Sums<N>>(team, count, work, [&](std::size_t begin, std::size_t end, Sums<N> &sums) {
         for (; begin < end; begin += block) {
             std::array<double, N> terms{};
@@ -120,6 +123,26 @@ template <std::size_t N, class Term> Sums<N> sum_of_rows(const Problem &problem,
     return sum_of<N>(team, n, 10 * static_cast<double>(n), [&](std::size_t begin, std::size_t end, auto &terms) {
         each_row(problem, begin, end,
                  [&](std::size_t i, const auto &loss, double b, double weight) { term(i, loss, b, weight, terms); });
+    });
+}
+
+/// each(begin, count, terms) for blocks of rows.
+template <std::size_t N, class Each> Sums<N> sum_of_blocks(const Problem &problem, Team &team, Each &&each) {
+    const std::size_t n = at(problem.rows());
+    return sum_of<N>(team, n, 10 * static_cast<double>(n),
+                     [&](std::size_t begin, std::size_t end, auto &terms) { each(begin, end - begin, terms); });
+}
+
+/// The sum of the losses, or of their conjugates, at factor times these numbers.
+template <class Losses>
+Sums<1> sum_of_losses(const Problem &problem, Team &team, Losses &&losses, double factor, std::span<const double> at) {
+    return sum_of_blocks<1>(problem, team, [&](std::size_t begin, std::size_t count, auto &terms) {
+        Block scaled{}, values;
+        for (std::size_t k = 0; k < count; ++k) scaled[k] = factor * at[begin + k];
+        losses(problem.loss(), scaled.data(), problem.targets().data() + begin, count, values.data());
+        for (std::size_t k = 0; k < count; ++k) {
+            terms[0] += problem.importance(static_cast<std::int64_t>(begin + k)) * values[k];
+        }
     });
 }
 
@@ -301,13 +324,19 @@ bool Certifier::Points::settle(bool new_primal, bool new_dual) {
 
 // gap = (1/n) sum_i [phi(z_i) + phi*(y_i) - y_i z_i] + sum_j [g(x_j) + g*(-u_j) + u_j x_j]; both kinds of term are >= 0.
 Certifier::Points::Values Certifier::Points::evaluate(Reals x, Reals z, Reals y, Reals u) {
-    const auto rows =
-        sum_of_rows<3>(problem_, team_, [&](std::size_t i, const auto &loss, double b, double weight, auto &terms) {
-            const double value = loss.value(z[i], b), conjugate = loss.conjugate(y[i], b);
-            terms[0] += weight * value;
-            terms[1] += weight * conjugate;
-            terms[2] += weight * std::max(value + conjugate - y[i] * z[i], 0.0);
-        });
+    const auto rows = sum_of_blocks<3>(problem_, team_, [&](std::size_t begin, std::size_t count, auto &terms) {
+        Block values, conjugates;
+        const double *const b = problem_.targets().data() + begin;
+        loss_values(problem_.loss(), &z[begin], b, count, values.data());
+        loss_conjugates(problem_.loss(), &y[begin], b, count, conjugates.data());
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t i = begin + k;
+            const double weight = problem_.importance(static_cast<std::int64_t>(i));
+            terms[0] += weight * values[k];
+            terms[1] += weight * conjugates[k];
+            terms[2] += weight * std::max(values[k] + conjugates[k] - y[i] * z[i], 0.0);
+        }
+    });
     const auto coordinates = sum_of_coordinates<3>(problem_, team_, [&](std::size_t j, const auto &g, auto &terms) {
         const double w = -u[j], conjugate = conjugate_within(g, w, x[j]);
         terms[0] += g.value(x[j]);
@@ -409,8 +438,12 @@ bool Certifier::Points::try_implied_primal() {
 /// y_i = phi'(z_i)
 bool Certifier::Points::try_implied_dual() {
     new_y_.resize(y_.size());
-    each_row(problem_, team_,
-             [&](std::size_t i, const auto &loss, double b, double) { new_y_[i] = loss.derivative(z_[i], b); });
+    constexpr std::size_t chunk = 4096;
+    const std::size_t n = y_.size();
+    team_.for_each(static_cast<std::int64_t>((n + chunk - 1) / chunk), static_cast<double>(n), [&](std::int64_t k) {
+        const std::size_t begin = at(k) * chunk, count = std::min(chunk, n - begin);
+        loss_slopes(problem_.loss(), &z_[begin], problem_.targets().data() + begin, count, &new_y_[begin]);
+    });
     if (new_y_ == y_) return false;
     make_feasible();
     return settle(false, true);
@@ -479,10 +512,7 @@ double Certifier::Points::best_scale(double limit) {
 }
 
 double Certifier::Points::primal_value(Reals x, Reals z, double factor) {
-    const auto losses =
-        sum_of_rows<1>(problem_, team_, [&](std::size_t i, const auto &loss, double b, double weight, auto &terms) {
-            terms[0] += weight * loss.value(factor * z[i], b);
-        });
+    const auto losses = sum_of_losses(problem_, team_, loss_values, factor, z);
     const auto penalty = sum_of_coordinates<1>(
         problem_, team_, [&](std::size_t j, const auto &g, auto &terms) { terms[0] += g.value(factor * x[j]); });
     return losses[0] / static_cast<double>(problem_.rows()) + penalty[0];
@@ -490,10 +520,7 @@ double Certifier::Points::primal_value(Reals x, Reals z, double factor) {
 
 /// D at scale times new_y_.
 double Certifier::Points::dual_value(double scale) {
-    const auto losses =
-        sum_of_rows<1>(problem_, team_, [&](std::size_t i, const auto &loss, double b, double weight, auto &terms) {
-            terms[0] += weight * loss.conjugate(scale * new_y_[i], b);
-        });
+    const auto losses = sum_of_losses(problem_, team_, loss_conjugates, scale, new_y_);
     const Reals x = whole(x_), u = whole(new_u_);
     const auto support = sum_of_coordinates<1>(problem_, team_, [&](std::size_t j, const auto &g, auto &terms) {
         terms[0] += conjugate_within(g, -scale * u[j], x[j]);

@@ -1,5 +1,7 @@
 #include "newton_loss.h"
 
+#include "row_losses.h"
+
 #include <algorithm>
 #include <cmath>
 #include <type_traits>
@@ -58,11 +60,7 @@ LineSlope NewtonLoss::slope(const LossRows &rows, const double *z, const double 
 }
 
 void NewtonLoss::dual(const LossRows &rows, const double *z, double *y) const {
-    std::visit(
-        [&](const auto &loss) {
-            for (std::size_t i = 0; i < rows.count; ++i) y[i] = loss.derivative(z[i], rows.b[i]);
-        },
-        loss_.variant());
+    loss_slopes(loss_, z, rows.b, rows.count, y);
 }
 
 bool NewtonLoss::newton_dual(const LossRows &rows, const double *z, const double *next, double *y,
@@ -106,16 +104,18 @@ bool NewtonLoss::logistic_newton_dual(const LossRows &rows, const double *z, con
 }
 
 double NewtonLoss::young(const LossRows &rows, const double *z, const double *y) const {
-    return std::visit(
-        [&](const auto &loss) {
-            double sum = 0;
-            for (std::size_t i = 0; i < rows.count; ++i) {
-                const double b = rows.b[i];
-                sum += rows.omega[i] * std::max(loss.value(z[i], b) + loss.conjugate(y[i], b) - y[i] * z[i], 0.0);
-            }
-            return sum;
-        },
-        loss_.variant());
+    constexpr std::size_t block = 64;
+    double values[block], conjugates[block], sum = 0;
+    for (std::size_t begin = 0; begin < rows.count; begin += block) {
+        const std::size_t count = std::min(block, rows.count - begin);
+        loss_values(loss_, z + begin, rows.b + begin, count, values);
+        loss_conjugates(loss_, y + begin, rows.b + begin, count, conjugates);
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t i = begin + k;
+            sum += rows.omega[i] * std::max(values[k] + conjugates[k] - y[i] * z[i], 0.0);
+        }
+    }
+    return sum;
 }
 
 } // namespace spdc
