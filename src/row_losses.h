@@ -10,7 +10,7 @@ namespace spdc {
 /// values_i = phi(z_i)
 void loss_values(const AnyLoss &loss, const double *z, const double *b, std::size_t count, double *values);
 
-/// slopes_i = phi'(z_i)
+/// slopes_i = phi'(z_i); z and slopes may be the same
 void loss_slopes(const AnyLoss &loss, const double *z, const double *b, std::size_t count, double *slopes);
 
 /// conjugates_i = phi*(y_i), infinity outside the domain

@@ -28,6 +28,7 @@
 #include "methods.h"
 #include "quadratic_model.h"
 #include "rounded_loss.h"
+#include "row_losses.h"
 #include "set_barrier.h"
 #include "vertex.h"
 
@@ -79,6 +80,7 @@ template <class Value> class WorkingSetMethod final : public Method {
     void choose_set();
     void look_for_vertex();
     void predict();
+    void slopes_at(const std::vector<double> &z, std::vector<double> &y) const;
     void differentiate();
     void differentiate_set();
     bool step(std::int64_t budget);
@@ -96,6 +98,18 @@ template <class Value> class WorkingSetMethod final : public Method {
                 visit(RoundedLoss<std::remove_cvref_t<decltype(loss)>>{loss, rounding_});
             },
             problem_.loss().variant());
+    }
+    /// Of losses, or their conjugates, at argument(i) for all rows i.
+    template <class Losses, class Argument> double sum_of_losses(Losses &&losses, Argument &&argument) const {
+        constexpr std::size_t block = 64;
+        double arguments[block] = {}, values[block], sum = 0;
+        for (std::size_t begin = 0; begin < z_.size(); begin += block) {
+            const std::size_t count = std::min(block, z_.size() - begin);
+            for (std::size_t k = 0; k < count; ++k) arguments[k] = argument(begin + k);
+            losses(problem_.loss(), arguments, problem_.targets().data() + begin, count, values);
+            for (std::size_t k = 0; k < count; ++k) sum += weight(begin + k) * values[k];
+        }
+        return sum;
     }
     double weight(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)) * inverse_n_; }
 
@@ -211,11 +225,17 @@ template <class Value> void WorkingSetMethod<Value>::predict() {
 }
 
 template <class Value> void WorkingSetMethod<Value>::differentiate() {
-    const auto b = problem_.targets();
-    with_loss([&](const auto &loss) {
-        for (std::size_t i = 0; i < y_.size(); ++i) y_[i] = loss.derivative(z_[i], b[i]);
-    });
+    slopes_at(z_, y_);
     y_is_current_ = true;
+}
+
+template <class Value>
+void WorkingSetMethod<Value>::slopes_at(const std::vector<double> &z, std::vector<double> &y) const {
+    const auto b = problem_.targets();
+    if (rounding_ == 0) return loss_slopes(problem_.loss(), z.data(), b.data(), z.size(), y.data());
+    with_loss([&](const auto &loss) {
+        for (std::size_t i = 0; i < z.size(); ++i) y[i] = loss.derivative(z[i], b[i]);
+    });
 }
 
 template <class Value> void WorkingSetMethod<Value>::look_at_all() {
@@ -279,17 +299,17 @@ template <class Value> double WorkingSetMethod<Value>::feasible_scale() const {
 }
 
 template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
-    double losses = 0, conjugates = 0, squares = 0, rounded = 0, support = 0, unbalanced = 0;
-    with_loss([&](const auto &rounded_loss) {
-        const auto b = problem_.targets();
-        for (std::size_t i = 0; i < y_.size(); ++i) {
-            losses += weight(i) * rounded_loss.loss.value(z_[i], b[i]);
-            conjugates += weight(i) * rounded_loss.loss.conjugate(scale * y_[i], b[i]);
-            if (rounding_ == 0) continue;
-            rounded += weight(i) * rounded_loss.value(z_[i], b[i]);
-            squares += weight(i) * scale * scale * y_[i] * y_[i];
-        }
-    });
+    double squares = 0, rounded = 0, support = 0, unbalanced = 0;
+    const double losses = sum_of_losses(loss_values, [&](std::size_t i) { return z_[i]; });
+    const double conjugates = sum_of_losses(loss_conjugates, [&](std::size_t i) { return scale * y_[i]; });
+    if (rounding_ > 0) {
+        with_loss([&](const auto &loss) {
+            for (std::size_t i = 0; i < y_.size(); ++i) {
+                rounded += weight(i) * loss.value(z_[i], problem_.targets()[i]);
+                squares += weight(i) * scale * scale * y_[i] * y_[i];
+            }
+        });
+    }
     penalty_ = 0;
     for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
@@ -493,6 +513,7 @@ template <class Value> double WorkingSetMethod<Value>::change_of_penalty(double 
 
 /// The losses at z + t dz.
 template <class Value> double WorkingSetMethod<Value>::loss_at(double t) const {
+    if (rounding_ == 0) return sum_of_losses(loss_values, [&](std::size_t i) { return z_[i] + t * dz_[i]; });
     double sum = 0;
     const auto b = problem_.targets();
     with_loss([&](const auto &loss) {
@@ -530,15 +551,13 @@ template <class Value> bool WorkingSetMethod<Value>::search_line() {
         }
     }
     trial_.resize(z_.size());
+    for (std::size_t i = 0; i < dz_.size(); ++i) trial_[i] = z_[i] + dz_[i];
+    slopes_at(trial_, trial_);
     double slope = change_of_penalty(1), end_slope = slope_of_penalty();
-    const auto b = problem_.targets();
-    with_loss([&](const auto &loss) {
-        for (std::size_t i = 0; i < dz_.size(); ++i) {
-            trial_[i] = loss.derivative(z_[i] + dz_[i], b[i]);
-            slope += weight(i) * y_[i] * dz_[i];
-            end_slope += weight(i) * trial_[i] * dz_[i];
-        }
-    });
+    for (std::size_t i = 0; i < dz_.size(); ++i) {
+        slope += weight(i) * y_[i] * dz_[i];
+        end_slope += weight(i) * trial_[i] * dz_[i];
+    }
     double t = 1;
     if (!(end_slope <= 0)) {
         const double start = loss_at(0), noise = 1e-13 * std::fabs(start);
