@@ -93,7 +93,7 @@ SPDC_LOGISTIC_KERNELS(avx2, 4, SPDC_AVX2)
 
 const LogisticKernels &kernels() {
 #ifdef SPDC_AVX2
-    static const bool has_avx2 = __builtin_cpu_supports("avx2");
+    static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
     if (has_avx2) return kernels_avx2;
 #endif
     return kernels_portable;

@@ -1,4 +1,5 @@
-// The loss of many rows at once, in the widest form the processor has: what a loss's own functions give, to the last bits.
+// The loss of many rows at once, in the widest form the processor has: what a loss's own functions give, up to the last bits, and the same
+// bits on every processor.
 #pragma once
 
 #include "spdc/losses.h"

@@ -1,11 +1,11 @@
 // Vectors of a fixed number of lanes: what is written over them once is compiled twice, with two lanes for every x86-64 and with four for
-// AVX2. Products are never fused with sums, so that every lane has the same bits on both.
+// AVX2.
 #pragma once
 
 #include <cstdint>
 
 #if defined(__x86_64__) && defined(__GNUC__)
-#define SPDC_AVX2 __attribute__((target("avx2")))
+#define SPDC_AVX2 __attribute__((target("avx2,fma")))
 #endif
 #define SPDC_INLINE __attribute__((always_inline)) inline
 
