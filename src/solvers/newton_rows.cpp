@@ -353,9 +353,12 @@ void RowBlocks::add_hessian(std::size_t k, const double *h, RowScratch &scratch,
     }
     if (tail_ == 0) return;
     const std::size_t stride = round_up(panel_, 4);
-    for (std::size_t c = 0; c < panel_; ++c) {
+    constexpr std::size_t line = 8; // numbers of a cache line: written as a whole
+    for (std::size_t first = 0; first < panel_; first += line) {
+        const std::size_t last = std::min(first + line, panel_);
         for (std::size_t i = 0; i < active; ++i) {
-            scratch.scaled[i * stride + c] = weighted.values[c * block_rows_ + (compacts ? i : at(scratch.active[i]))];
+            const double *const row = weighted.values + (compacts ? i : at(scratch.active[i]));
+            for (std::size_t c = first; c < last; ++c) scratch.scaled[i * stride + c] = row[c * block_rows_];
         }
     }
     // pieces of about a million products
