@@ -100,18 +100,18 @@ TEST(Auto, LeavesTargetsThatCannotBeFittedToConjugateGradients) {
 /// Rows that are alike may take conjugate gradients thousands of passes; newton's ten iterations are a hundred.
 TEST(Auto, HasNewtonWaitWhereItIsSure) {
     const auto choices_of = [](std::int64_t rows, const AnyLoss &loss) {
-        TinyData data = tiny_data({.rows = rows, .columns = 500, .density = 1});
+        TinyData data = tiny_data({.rows = rows, .columns = 1000, .density = 1});
         for (auto &row : data.rows) {
             for (double &v : row) v += 30;
         }
         return choose({as_dataset(data), loss, L2{1e-4}}, {});
     };
-    const std::vector<Choice> sure = choices_of(2000, Logistic{});
+    const std::vector<Choice> sure = choices_of(4000, Logistic{});
     ASSERT_GE(sure.size(), 2U);
     EXPECT_TRUE(std::holds_alternative<NewtonCg>(sure[0].solver));
     EXPECT_TRUE(std::holds_alternative<Newton>(sure[1].solver));
     EXPECT_LE(sure[0].patience.passes, 400);
-    const std::vector<Choice> square = choices_of(500, Logistic{});
+    const std::vector<Choice> square = choices_of(1000, Logistic{});
     EXPECT_FALSE(std::holds_alternative<Newton>(square[1].solver));
     EXPECT_GT(square[0].patience.passes, 400);
 }

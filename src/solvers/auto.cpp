@@ -95,12 +95,12 @@ double newton_iterations(const Problem &problem) {
 }
 
 /// What newton is likely to cost, in passes of spdc_fast over the data: each iteration is a pass that adds up products of pairs of entries
-/// and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.1 for a product or a step of the factor in a dense matrix,
-/// 0.5 in a sparse one, 4 for an entry in a pass.
+/// and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.05 for a product in a dense matrix, 0.2 in a sparse one, 0.1 for a step of
+/// the factor, 4 for an entry in a pass.
 double newton_passes(const Problem &problem, double iterations) {
     const double n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.dimension());
     const double entries = std::max(1.0, filled_entries(problem)), side = std::min(n, d);
-    const double product = entries > 0.3 * n * d ? 0.1 : 0.5, factor = 0.1 * side * side * side / 3;
+    const double product = entries > 0.3 * n * d ? 0.05 : 0.2, factor = 0.1 * side * side * side / 3;
     const double fewer_columns = iterations * (product * entries * entries / n / 2 + 2 * entries + factor);
     const double fewer_rows = product * entries * n / 2 + iterations * (0.1 * n * n * n / 2 + factor); // AA' once
     return (d <= n ? fewer_columns : fewer_rows) / (4 * entries);
