@@ -69,7 +69,8 @@ bool GramDescent<Value>::include(std::span<const std::int32_t> features, const C
         const std::int64_t sparse = count_rows(first), dense = work_of_blocks(first);
         if (std::min(sparse, dense) <= worth) {
             touched_ += std::min(sparse, dense) / 2;
-            grow(first, h, dense < sparse);
+            grow(first, h,
+                 dense < 2 * sparse); // blocks take half of that; as large as is worth it a matrix would come too soon
             return true;
         }
     }
