@@ -103,6 +103,19 @@ TEST(Newton, RefinesWhereRowsAreAlike) {
     }
 }
 
+// Rare features, scaled to deviation 1: a sample has each in a row or two and fits these with weights that are far too large for all rows.
+TEST(Newton, ShortensWhatASampleFitsTooWell) {
+    Random random(3);
+    TinyData data{Rows(9000, std::vector<double>(100)), {}, {}};
+    for (auto &row : data.rows) {
+        for (double &v : row) v = random.uniform() < 1e-3 ? 30 : -0.03;
+        data.targets.push_back(random.uniform() < 0.05 ? 1 : -1);
+    }
+    const Result result = solve({as_dataset(std::move(data)), Logistic{}, L2{1e-5}}, Newton{}, {.tolerance = 1e-6});
+    EXPECT_TRUE(result.converged());
+    EXPECT_LT(result.passes, 12) << "without it 23";
+}
+
 TEST(NewtonKernels, AddMultipleIsAPlainLoopUpToOneRounding) {
     Random random(7);
     for (const std::size_t count : {0U, 1U, 3U, 4U, 7U, 50U}) {

@@ -65,6 +65,7 @@ class FusedNewton final : public Method {
     bool choose_step();
     bool leave_stage();
     void try_full_step();
+    void shorten();
     void search_line();
     double penalty(const Eigen::VectorXd &x) const { return 0.5 * l2_.dot(x.cwiseProduct(x)); }
     double squared_over_l2(const Eigen::VectorXd &residual) const;
@@ -215,7 +216,11 @@ bool FusedNewton::leave_stage() {
 
 void FusedNewton::advance(double) {
     if (is_exhausted_) return;
-    if (!has_derivatives_ || !has_hessian_) take_derivatives(!has_predictions_, true);
+    if (!has_derivatives_ || !has_hessian_) {
+        const bool is_new_stage = !has_predictions_;
+        take_derivatives(is_new_stage, true);
+        if (is_new_stage && gradient_.dot(x_) > 0.1 * std::fabs(objective_)) shorten();
+    }
     if (!choose_step()) {
         is_exhausted_ = is_full();
         if (!is_full()) start_stage(8 * stage_);
@@ -254,6 +259,16 @@ void FusedNewton::try_full_step() {
     careful_ = false;
     newton_dual_ = dual;
     if (dual) measure_dual(true);
+}
+
+/// x is too long for these rows by far, as where a sample could be fitted that had a few of the rows with rare features: the best of it on the way
+/// to 0. Steps from where it was would take as many as if they began at 0, and searches beside.
+void FusedNewton::shorten() {
+    step_ = -x_;
+    decrement_ = 0.5 * gradient_.dot(x_);
+    std::fill_n(next_.begin(), stage_ * rows_.block_rows(), 0.0);
+    search_line();
+    careful_ = false;
 }
 
 /// The minimiser between x and trial_, whose predictions are in next_.
