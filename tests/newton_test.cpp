@@ -116,6 +116,28 @@ TEST(Newton, ShortensWhatASampleFitsTooWell) {
     EXPECT_LT(result.passes, 12) << "without it 23";
 }
 
+// The matrix of rows x rows comes of dense blocks of features or of the transposed data.
+TEST(Newton, CertifiesFewSparseAndFewDenseRows) {
+    for (const double density : {0.1, 1.0}) {
+        for (const Intercept intercept : all_intercepts) {
+            for (const bool factors : {false, true}) {
+                SCOPED_TRACE("density " + std::to_string(density) + ", intercept " + std::string(to_string(intercept)) +
+                             (factors ? ", factors" : ""));
+                const Tiny tiny{Task::classification, 150, 700, density, 2, true, 1};
+                ProblemOptions options;
+                options.intercept = intercept;
+                for (int j = 0; factors && j < 700; ++j)
+                    options.penalty_factors.push_back(j == 3 ? 0 : 0.1 + 0.2 * (j % 7));
+                for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(SquaredHinge{}), AnyLoss(Hinge{})}) {
+                    const Result result = solve({as_dataset(tiny_data(tiny)), loss, L2{1e-3}, options}, Newton{},
+                                                {.tolerance = 1e-9, .max_passes = 300});
+                    EXPECT_TRUE(result.converged()) << loss.name() << " " << result.worst().relative_gap;
+                }
+            }
+        }
+    }
+}
+
 TEST(NewtonKernels, AddMultipleIsAPlainLoopUpToOneRounding) {
     Random random(7);
     for (const std::size_t count : {0U, 1U, 3U, 4U, 7U, 50U}) {

@@ -158,16 +158,21 @@ class PrimalSystem final : public NewtonSystem {
     RowSums sums_;
 };
 
-/// A'F^-1/2 as the rows of a problem: feature by feature, the penalty factors F divided out. Coordinates without penalty are left
-/// out.
+/// F^-1/2 of the penalty factors F, 0 for coordinates without penalty.
+std::vector<double> scales_of(const Problem &problem) {
+    std::vector<double> scales;
+    const double lambda = problem.strong_convexity();
+    for (std::int64_t j = 0; j < problem.dimension(); ++j) {
+        const double own = problem.regularizer(j).strong_convexity();
+        scales.push_back(own > 0 ? std::sqrt(lambda / own) : 0.0);
+    }
+    return scales;
+}
+
+/// F^-1/2 A' as the rows of a problem, feature by feature. Coordinates without penalty are left out.
 Problem transposed(const Problem &problem) {
     const std::int64_t n = problem.rows(), d = problem.features();
-    std::vector<double> scale;
-    const double lambda = problem.strong_convexity();
-    for (std::int64_t j = 0; j < d; ++j) {
-        const double own = problem.regularizer(j).strong_convexity();
-        scale.push_back(own > 0 ? std::sqrt(lambda / own) : 0.0);
-    }
+    const std::vector<double> scale = scales_of(problem);
     struct Owner {
         std::vector<std::int64_t> offsets;
         std::vector<std::int32_t, UnfilledHugePageAllocator<std::int32_t>> columns;
@@ -188,7 +193,7 @@ Problem transposed(const Problem &problem) {
                         const double value = row.value(q) * scale[at(row.column(q))];
                         if (value != 0) visit(i, row.column(q), value);
                     }
-                    if (problem.intercept() == Intercept::penalized) visit(i, d, 1.0);
+                    if (problem.intercept() == Intercept::penalized) visit(i, d, scale.back());
                 }
             },
             problem.matrix());
@@ -207,6 +212,75 @@ Problem transposed(const Problem &problem) {
     data.matrix = CsrMatrix<double>::trusted(n, offsets, columns, values, owner);
     data.targets.assign(at(d) + 1, 0.0);
     return {std::move(data), Squared{}, L2{1}};
+}
+
+/// A F^-1 A' through the transposed matrix.
+Eigen::MatrixXd products_of_sparse_rows(const Problem &problem, const SolveContext &context, Team &team) {
+    const Problem features = transposed(problem);
+    const RowBlocks blocks(features, context.seed, context, &team);
+    RowSums sums;
+    const std::vector<double> ones(blocks.block_rows(), 1.0);
+    blocks.sum(blocks.blocks(), true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
+        blocks.add_hessian(k, ones.data(), scratch, own);
+    });
+    Eigen::MatrixXd gram;
+    blocks.assemble(sums, 1, gram);
+    const auto n = static_cast<Eigen::Index>(problem.rows());
+    const auto place = [&](Eigen::Index i) { return static_cast<Eigen::Index>(blocks.place_of(i)); };
+    Eigen::MatrixXd products(n, n);
+    for (Eigen::Index i = 0; i < n; ++i) {
+        interruption_point(n);
+        for (Eigen::Index k = 0; k < n; ++k) {
+            products(i, k) = gram(std::max(place(i), place(k)), std::min(place(i), place(k)));
+        }
+    }
+    return products;
+}
+
+/// The same where few entries are 0: some features at a time as a dense matrix, a row of A in each of its columns.
+Eigen::MatrixXd products_of_dense_rows(const Problem &problem, Team &team) {
+    constexpr Eigen::Index width = 256, tile = 128;
+    constexpr std::size_t stride =
+        width + 8; // powers of 2 apart, entries of a feature would share a place in the cache
+    const auto n = static_cast<Eigen::Index>(problem.rows()), tiles = (n + tile - 1) / tile;
+    const std::vector<double> scale = scales_of(problem);
+    Eigen::MatrixXd products = Eigen::MatrixXd::Zero(n, n); // the lower half, column by column
+    std::vector<double> some(at(n) * stride);
+    std::vector<std::int64_t> next(at(n), 0); // entries of the rows that come next
+    const auto fill = [&](const auto &matrix, std::int64_t i, std::int64_t begin) {
+        double *const to = some.data() + at(i) * stride;
+        std::fill_n(to, width, 0.0);
+        const auto row = matrix.row(i);
+        std::int64_t &q = next[at(i)];
+        for (; q < row.size() && row.column(q) < begin + width; ++q) {
+            to[row.column(q) - begin] = row.value(q) * scale[at(row.column(q))];
+        }
+        const std::int64_t last = problem.features(); // the intercept's
+        if (problem.intercept() == Intercept::penalized && begin <= last && last < begin + width) {
+            to[last - begin] = scale.back();
+        }
+    };
+    const auto columns = [&](Eigen::Index begin) {
+        return ColumnBlock{some.data() + at(begin) * stride, at(std::min(tile, n - begin)), stride, width};
+    };
+    const auto gram = newton_kernels().gram;
+    for (std::int64_t begin = 0; begin < problem.dimension(); begin += width) {
+        team.check();
+        std::visit(
+            [&](const auto &matrix) {
+                team.for_each(n, static_cast<double>(n * width), [&](std::int64_t i) { fill(matrix, i, begin); });
+            },
+            problem.matrix());
+        const double work = 0.05 * static_cast<double>(n * n * width);
+        team.for_each(tiles * (tiles + 1) / 2, work, [&](std::int64_t piece) {
+            Eigen::Index a = 0; // the pieces (a, b) with a <= b, one a after the other
+            while (piece >= tiles - a) piece -= tiles - a++;
+            const Eigen::Index left = a * tile, right = (a + piece) * tile;
+            gram(columns(left), columns(right), at(right - left), &products(right, left), at(n));
+        });
+    }
+    products.triangularView<Eigen::StrictlyUpper>() = products.transpose();
+    return products;
 }
 
 // With K = A F^-1 A' over the penalised coordinates, U the columns without penalty, kappa = 1/(lambda n) and Q = w + h (A s):
@@ -284,27 +358,11 @@ DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
         b_[i] = problem.targets()[i];
         omega_[i] = problem.importance(static_cast<std::int64_t>(i));
     }
-    const Problem features = transposed(problem);
-    const RowBlocks blocks(features, context.seed, context, &team_);
-    RowSums sums;
-    const std::vector<double> ones(blocks.block_rows(), 1.0);
-    blocks.sum(blocks.blocks(), true, sums, [&](std::size_t k, RowScratch &scratch, RowSums &own) {
-        blocks.add_hessian(k, ones.data(), scratch, own);
-    });
-    Eigen::MatrixXd gram;
-    blocks.assemble(sums, 1, gram);
     const auto size = static_cast<Eigen::Index>(padded);
-    K_.resize(size, size);
-    K_.bottomRows(size - problem.rows()).setZero(); // the padding
-    K_.rightCols(size - problem.rows()).setZero();
-    for (std::size_t i = 0; i < n; ++i) {
-        interruption_point(problem.rows());
-        for (std::size_t k = 0; k < n; ++k) {
-            const auto p = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(i)));
-            const auto q = static_cast<Eigen::Index>(blocks.place_of(static_cast<std::int64_t>(k)));
-            K_(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k)) = gram(std::max(p, q), std::min(p, q));
-        }
-    }
+    K_ = Eigen::MatrixXd::Zero(size, size);
+    const bool are_dense = 3 * problem.nonzeros() > problem.rows() * problem.features();
+    K_.topLeftCorner(problem.rows(), problem.rows()) =
+        are_dense ? products_of_dense_rows(problem, team_) : products_of_sparse_rows(problem, context, team_);
     const auto free = problem.free_coordinates();
     U_ = Eigen::MatrixXd::Zero(size, static_cast<Eigen::Index>(free.size()));
     std::vector<std::int64_t> column(at(problem.dimension()), -1);
