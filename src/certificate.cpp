@@ -74,21 +74,23 @@ template <class Visit> void each_row(const Problem &problem, std::size_t begin, 
         problem.loss().variant());
 }
 
-/// The same for all rows, on the team.
+/// Calls visit(begin, end) for pieces of [0, count), on the team.
+template <class Visit> void each_piece(Team &team, std::size_t count, Visit &&visit) {
+    constexpr std::size_t piece = 4096;
+    team.for_each(static_cast<std::int64_t>((count + piece - 1) / piece), static_cast<double>(count),
+                  [&](std::int64_t k) { visit(at(k) * piece, std::min((at(k) + 1) * piece, count)); });
+}
+
+/// each_row() for all rows, on the team.
 template <class Visit> void each_row(const Problem &problem, Team &team, Visit &&visit) {
-    constexpr std::size_t chunk = 4096;
-    const std::size_t n = at(problem.rows());
-    team.for_each(static_cast<std::int64_t>((n + chunk - 1) / chunk), static_cast<double>(n),
-                  [&](std::int64_t k) { each_row(problem, at(k) * chunk, std::min((at(k) + 1) * chunk, n), visit); });
+    each_piece(team, at(problem.rows()),
+               [&](std::size_t begin, std::size_t end) { each_row(problem, begin, end, visit); });
 }
 
 /// each_regularizer() on the team.
 template <class Visit> void each_coordinate(const Problem &problem, Team &team, Visit &&visit) {
-    constexpr std::size_t chunk = 4096;
-    const std::size_t d = at(problem.dimension());
-    team.for_each(static_cast<std::int64_t>((d + chunk - 1) / chunk), static_cast<double>(d), [&](std::int64_t k) {
-        each_regularizer(problem, at(k) * chunk, std::min((at(k) + 1) * chunk, d), visit);
-    });
+    each_piece(team, at(problem.dimension()),
+               [&](std::size_t begin, std::size_t end) { each_regularizer(problem, begin, end, visit); });
 }
 
 /// N sums at a time. Terms are added 64 at a time before rounding is carried: 1e-14 of their size at most.
@@ -137,12 +139,10 @@ template <std::size_t N, class Each> Sums<N> sum_of_blocks(const Problem &proble
 template <class Losses>
 Sums<1> sum_of_losses(const Problem &problem, Team &team, Losses &&losses, double factor, std::span<const double> at) {
     return sum_of_blocks<1>(problem, team, [&](std::size_t begin, std::size_t count, auto &terms) {
-        Block scaled{}, values;
-        for (std::size_t k = 0; k < count; ++k) scaled[k] = factor * at[begin + k];
-        losses(problem.loss(), scaled.data(), problem.targets().data() + begin, count, values.data());
-        for (std::size_t k = 0; k < count; ++k) {
-            terms[0] += problem.importance(static_cast<std::int64_t>(begin + k)) * values[k];
-        }
+        each_loss(
+            losses, problem.loss(), problem.targets().data(), begin, begin + count,
+            [&](std::size_t i) { return factor * at[i]; },
+            [&](std::size_t i, double v) { terms[0] += problem.importance(static_cast<std::int64_t>(i)) * v; });
     });
 }
 
@@ -438,11 +438,8 @@ bool Certifier::Points::try_implied_primal() {
 /// y_i = phi'(z_i)
 bool Certifier::Points::try_implied_dual() {
     new_y_.resize(y_.size());
-    constexpr std::size_t chunk = 4096;
-    const std::size_t n = y_.size();
-    team_.for_each(static_cast<std::int64_t>((n + chunk - 1) / chunk), static_cast<double>(n), [&](std::int64_t k) {
-        const std::size_t begin = at(k) * chunk, count = std::min(chunk, n - begin);
-        loss_slopes(problem_.loss(), &z_[begin], problem_.targets().data() + begin, count, &new_y_[begin]);
+    each_piece(team_, y_.size(), [&](std::size_t begin, std::size_t end) {
+        loss_slopes(problem_.loss(), &z_[begin], problem_.targets().data() + begin, end - begin, &new_y_[begin]);
     });
     if (new_y_ == y_) return false;
     make_feasible();

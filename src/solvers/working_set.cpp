@@ -101,14 +101,9 @@ template <class Value> class WorkingSetMethod final : public Method {
     }
     /// Of losses, or their conjugates, at argument(i) for all rows i.
     template <class Losses, class Argument> double sum_of_losses(Losses &&losses, Argument &&argument) const {
-        constexpr std::size_t block = 64;
-        double arguments[block] = {}, values[block], sum = 0;
-        for (std::size_t begin = 0; begin < z_.size(); begin += block) {
-            const std::size_t count = std::min(block, z_.size() - begin);
-            for (std::size_t k = 0; k < count; ++k) arguments[k] = argument(begin + k);
-            losses(problem_.loss(), arguments, problem_.targets().data() + begin, count, values);
-            for (std::size_t k = 0; k < count; ++k) sum += weight(begin + k) * values[k];
-        }
+        double sum = 0;
+        each_loss(losses, problem_.loss(), problem_.targets().data(), 0, z_.size(), argument,
+                  [&](std::size_t i, double value) { sum += weight(i) * value; });
         return sum;
     }
     double weight(std::size_t i) const { return problem_.importance(static_cast<std::int64_t>(i)) * inverse_n_; }
@@ -299,17 +294,9 @@ template <class Value> double WorkingSetMethod<Value>::feasible_scale() const {
 }
 
 template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
-    double squares = 0, rounded = 0, support = 0, unbalanced = 0;
+    double support = 0, unbalanced = 0;
     const double losses = sum_of_losses(loss_values, [&](std::size_t i) { return z_[i]; });
     const double conjugates = sum_of_losses(loss_conjugates, [&](std::size_t i) { return scale * y_[i]; });
-    if (rounding_ > 0) {
-        with_loss([&](const auto &loss) {
-            for (std::size_t i = 0; i < y_.size(); ++i) {
-                rounded += weight(i) * loss.value(z_[i], problem_.targets()[i]);
-                squares += weight(i) * scale * scale * y_[i] * y_[i];
-            }
-        });
-    }
     penalty_ = 0;
     for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
@@ -330,7 +317,9 @@ template <class Value> void WorkingSetMethod<Value>::measure_gap(double scale) {
     size_ = std::max({std::fabs(primal), std::fabs(dual), 1e-300});
     gap_of_set_ = gap_;
     if (rounding_ == 0 || barrier_) return;
-    gap_of_set_ = std::max(rounded + penalty_ - dual + 0.5 * rounding_ * squares, 0.0);
+    double squares = 0;
+    for (std::size_t i = 0; i < y_.size(); ++i) squares += weight(i) * scale * scale * y_[i] * y_[i];
+    gap_of_set_ = std::max(loss_at(0) + penalty_ - dual + 0.5 * rounding_ * squares, 0.0);
     if (gap_of_set_ > 0.2 * gap_) return;
     rounding_ = std::max(0.2 * rounding_, 1e-100); // it is most of the gap
     y_is_current_ = false;
