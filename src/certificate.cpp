@@ -119,15 +119,6 @@ template <std::size_t N, class Each> Sums<N> sum_of(Team &team, std::size_t coun
     });
 }
 
-/// term(i, loss, b_i, importance_i, terms) for all rows.
-template <std::size_t N, class Term> Sums<N> sum_of_rows(const Problem &problem, Team &team, Term &&term) {
-    const std::size_t n = at(problem.rows());
-    return sum_of<N>(team, n, 10 * static_cast<double>(n), [&](std::size_t begin, std::size_t end, auto &terms) {
-        each_row(problem, begin, end,
-                 [&](std::size_t i, const auto &loss, double b, double weight) { term(i, loss, b, weight, terms); });
-    });
-}
-
 /// each(begin, count, terms) for blocks of rows.
 template <std::size_t N, class Each> Sums<N> sum_of_blocks(const Problem &problem, Team &team, Each &&each) {
     const std::size_t n = at(problem.rows());
@@ -388,10 +379,14 @@ bool Certifier::Points::take_scale() {
     });
     const double n = static_cast<double>(problem_.rows());
     const auto slope = [&](double scale) { // of P(scale x)
-        const auto sum =
-            sum_of_rows<1>(problem_, team_, [&](std::size_t i, const auto &loss, double b, double weight, auto &terms) {
-                terms[0] += weight * new_z_[i] * loss.derivative(scale * new_z_[i], b);
-            });
+        const auto sum = sum_of_blocks<1>(problem_, team_, [&](std::size_t begin, std::size_t count, auto &terms) {
+            each_loss(
+                loss_slopes, problem_.loss(), problem_.targets().data(), begin, begin + count,
+                [&](std::size_t i) { return scale * new_z_[i]; },
+                [&](std::size_t i, double slope_of_row) {
+                    terms[0] += problem_.importance(static_cast<std::int64_t>(i)) * new_z_[i] * slope_of_row;
+                });
+        });
         return sum[0] / n + squares[0] + 2 * scale * squares[1];
     };
     const double at_one = slope(1), sign = at_one < 0 ? 1 : -1;
