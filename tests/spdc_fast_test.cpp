@@ -503,6 +503,41 @@ TEST(SpdcFast, ReachesTheOptimumOfTheSlowMethod) {
     }
 }
 
+/// Features that are beyond the caches are fetched ahead; where they are is all that differs.
+TEST(SpdcFast, FeaturesFarApartAreFeaturesSideBySide) {
+    constexpr std::int64_t rows = 80, entries = 40, near = 3000, apart = 1000; // zu of 48 MB, and of 48 KB
+    const auto problem_with = [&](std::int64_t features, std::int64_t step, const AnyLoss &loss) {
+        Random random(4);
+        std::vector<std::int64_t> offsets{0};
+        std::vector<std::int32_t> columns;
+        std::vector<double> values;
+        Dataset data;
+        for (std::int64_t i = 0; i < rows; ++i) {
+            for (std::int64_t q = 0; q < entries; ++q) {
+                const std::int64_t feature = q * (near / entries) + random.index(near / entries);
+                columns.push_back(static_cast<std::int32_t>(feature * step));
+                values.push_back(random.normal());
+            }
+            offsets.push_back(static_cast<std::int64_t>(columns.size()));
+            data.targets.push_back(random.sign());
+        }
+        data.matrix = CsrMatrix<double>::own(features, std::move(offsets), std::move(columns), std::move(values));
+        return Problem(std::move(data), loss, L2{1e-3});
+    };
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Hinge{})}) {
+        for (const std::optional<double> omega : {std::optional<double>(), std::optional<double>(1.0)}) {
+            SpdcFast options;
+            options.omega = omega;
+            const Stopping stopping{.tolerance = 1e-9};
+            const Result side = solve(problem_with(near, 1, loss), options, stopping);
+            const Result far = solve(problem_with(near * apart, apart, loss), options, stopping);
+            EXPECT_TRUE(far.converged());
+            EXPECT_EQ(far.dual, side.dual);
+            for (std::size_t j = 0; j < side.weights.size(); ++j) ASSERT_EQ(far.weights[j * apart], side.weights[j]);
+        }
+    }
+}
+
 TEST(SpdcFast, ShrinkingChangesTheWayAndNotTheAnswer) {
     for (const AnyLoss &loss : {AnyLoss(Hinge{}), AnyLoss(SmoothedHinge{}), AnyLoss(SquaredHinge{})}) {
         Tiny tiny;

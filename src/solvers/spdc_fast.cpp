@@ -92,7 +92,8 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     void list_visits();
     void end_sweep();
     void activate_all();
-    template <bool is_sdca> void visit(std::size_t from, std::size_t to) noexcept;
+    template <bool is_sdca, bool is_far> void visit(std::size_t from, std::size_t to) noexcept;
+    void visit(std::size_t from, std::size_t to) noexcept;
     void watch(std::size_t i, double s, double y, double b, double delta) noexcept;
     template <bool is_sdca> [[gnu::always_inline]] void prefetch_features(std::size_t i) const noexcept {
         const Index *const columns = rows_.columns_of(i);
@@ -290,7 +291,7 @@ template <class L, class Values, class Index> void FastMethod<L, Values, Index>:
 }
 
 template <class L, class Values, class Index>
-template <bool is_sdca>
+template <bool is_sdca, bool is_far>
 void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexcept {
     ZU *const zu = zu_.data();
     double *const x = x_.data();
@@ -303,7 +304,7 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
             __builtin_prefetch(&rows_.state[at(visiting_[k + 24])], 1);
             rows_.prefetch(at(visiting_[k + 12]));
         }
-        if (is_far_ && k + 1 < visiting_.size()) prefetch_features<is_sdca>(at(visiting_[k + 1]));
+        if (is_far && k + 1 < visiting_.size()) prefetch_features<is_sdca>(at(visiting_[k + 1]));
         const auto i = at(visiting_[k]);
         const Index *const columns = rows_.columns_of(i);
         const Values values = rows_.values(i);
@@ -386,11 +387,19 @@ template <class L, class Values, class Index> double FastMethod<L, Values, Index
     return -conjugates / static_cast<double>(n_) - 0.5 * squares;
 }
 
+template <class L, class Values, class Index>
+void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexcept {
+    if constexpr (!std::is_same_v<Values, Same>) {
+        if (is_far_) return is_sdca_ ? visit<true, true>(from, to) : visit<false, true>(from, to);
+    }
+    is_sdca_ ? visit<true, false>(from, to) : visit<false, false>(from, to);
+}
+
 template <class L, class Values, class Index> void FastMethod<L, Values, Index>::advance(double passes) {
     auto left = static_cast<std::int64_t>(std::ceil(passes * static_cast<double>(n_)));
     while (left > 0) {
         const std::size_t count = std::min<std::size_t>(256, visiting_.size() - next_);
-        is_sdca_ ? visit<true>(next_, next_ + count) : visit<false>(next_, next_ + count);
+        visit(next_, next_ + count);
         next_ += count;
         visits_ += static_cast<std::int64_t>(count);
         left -= static_cast<std::int64_t>(count);
