@@ -26,7 +26,7 @@ template <class Value> class SetBarrier {
     SetBarrier(const Problem &problem, const ColumnMatrix<Value> &columns, const Penalties &penalties);
 
     /// Whether the smaller of rows and features is small enough for a factor at every step.
-    bool takes(std::size_t features) const noexcept { return std::min(rows_, features) <= largest; }
+    static bool takes(std::size_t rows, std::size_t features) noexcept { return std::min(rows, features) <= largest; }
     /// How many features to add to so many, of which some want to move: all of them where their number hardly counts.
     std::size_t room(std::size_t features, std::size_t wanting) const noexcept {
         return rows_ <= largest ? 2 * wanting

@@ -92,7 +92,7 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     void list_visits();
     void end_sweep();
     void activate_all();
-    template <bool is_sdca, bool is_far> void visit(std::size_t from, std::size_t to) noexcept;
+    template <bool is_sdca, bool is_far> [[gnu::noinline]] void visit(std::size_t from, std::size_t to) noexcept;
     void visit(std::size_t from, std::size_t to) noexcept;
     void watch(std::size_t i, double s, double y, double b, double delta) noexcept;
     template <bool is_sdca> [[gnu::always_inline]] void prefetch_features(std::size_t i) const noexcept {

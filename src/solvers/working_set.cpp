@@ -38,6 +38,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 namespace spdc {
 
@@ -257,7 +258,9 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     measure_gap(scale);
     if (is_first) size_at_zero_ = size_;
     // rounding is slow where it is not there soon; with more features than rows the barrier is no sooner from afar
-    const bool is_slow = passes() > 200 && problem_.features() < problem_.rows();
+    const auto moving = at(std::count_if(x_.begin(), x_.end(), [](double v) { return v != 0; }));
+    const bool is_slow = passes() > 200 && problem_.features() < problem_.rows() &&
+                         SetBarrier<Value>::takes(z_.size(), moving + 100);
     if (may_use_barrier_ && !barrier_ && (gap_ < 0.3 * size_ || is_slow)) {
         barrier_.emplace(problem_, columns_, penalties_);
         gap_of_set_ = gap_;
@@ -342,14 +345,14 @@ template <class Value> void WorkingSetMethod<Value>::screen(double scale) {
 template <class Value> void WorkingSetMethod<Value>::choose_set() {
     in_set_.assign(at(d_), 0);
     for (const std::int32_t j : set_) in_set_[at(j)] = 1;
-    const std::size_t last = set_.size();
-    set_.clear();
+    std::vector<std::int32_t> before = std::exchange(set_, {});
+    const std::size_t last = before.size();
     scores_.clear();
     has_news_ = false;
     std::size_t wanting = 0; // how many want to
     // where many duals fit x, as they do where x = 0 is optimal, constraints that are left out again are broken again
     forgets_ = forgets_ || (y_is_of_barrier_ && gap_of_set_ > last_gap_);
-    const bool keeps_all = forgets_ && barrier_ && barrier_->takes(last + 100);
+    const bool keeps_all = forgets_ && barrier_ && barrier_->takes(z_.size(), last + 100);
     for (const std::int32_t j : alive_) {
         const Box g = penalties_[j];
         if (x_[at(j)] != 0 || is_free(g) || (keeps_all && in_set_[at(j)])) {
@@ -373,6 +376,7 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
     std::nth_element(scores_.begin(), scores_.begin() + static_cast<std::ptrdiff_t>(more), scores_.end());
     for (std::size_t k = 0; k < more; ++k) set_.push_back(scores_[k].second);
     std::sort(set_.begin(), set_.end());
+    if (barrier_ && y_is_of_barrier_ && !has_news_) set_ = std::move(before); // with which it goes on
 }
 
 template <class Value> void WorkingSetMethod<Value>::set_up_model() {
@@ -456,7 +460,7 @@ template <class Value> bool WorkingSetMethod<Value>::step_by_barrier() {
 
 /// One model and its minimiser; true when the set is solved as well as the gap asks.
 template <class Value> bool WorkingSetMethod<Value>::step(std::int64_t budget) {
-    if (barrier_ && !barrier_->takes(set_.size())) leave_barrier();
+    if (barrier_ && !barrier_->takes(z_.size(), set_.size())) leave_barrier();
     if (barrier_) return step_by_barrier();
     // Of the gap that may be left in the set, and of the model that may be left in a step: sets and models are far from right at
     // first; later a look at all features costs more than solving a model that may be exact.
