@@ -168,9 +168,7 @@ template <class Value> void GramDescent<Value>::add_blocks(std::size_t first, co
     const std::size_t count = list_.size(), added = count - first;
     const auto gram = newton_kernels().gram;
     std::vector<double> columns(count * stride), weighted(added * stride);
-    const ColumnBlock old_ones{columns.data(), first, stride, block},
-        new_ones{columns.data() + first * stride, added, stride, block},
-        weighted_ones{weighted.data(), added, stride, block};
+    constexpr std::size_t some = 256; // columns between two looks at an interrupt
     for (std::size_t begin = 0; begin < count_.size(); begin += block) {
         std::fill(columns.begin(), columns.end(), 0.0);
         for (std::size_t k = 0; k < count; ++k) {
@@ -185,12 +183,20 @@ template <class Value> void GramDescent<Value>::add_blocks(std::size_t first, co
         }
         const std::size_t rows = std::min(block, count_.size() - begin);
         for (std::size_t k = 0; k < added; ++k) {
-            const double *const from = new_ones.column(k);
+            const double *const from = columns.data() + (first + k) * stride;
             for (std::size_t i = 0; i < rows; ++i) weighted[k * stride + i] = from[i] * h[begin + i];
+            std::fill(&weighted[k * stride + rows], &weighted[k * stride + block], 0.0);
         }
-        interruption_point(static_cast<std::int64_t>(count * added * block / 8));
-        gram(old_ones, weighted_ones, first, gram_.data() + first, stride_);
-        gram(new_ones, weighted_ones, 0, gram_.data() + first * stride_ + first, stride_);
+        // old ones by new ones, then of new ones by new ones the upper half
+        for (std::size_t k = 0, end = 0; k < count; k = end) {
+            const bool is_new = k >= first;
+            const std::size_t left = is_new ? k - first : 0;
+            end = std::min(k + some, is_new ? count : first);
+            interruption_point(static_cast<std::int64_t>(some * added * block / 8));
+            const ColumnBlock ones{columns.data() + k * stride, end - k, stride, block};
+            const ColumnBlock others{weighted.data() + left * stride, added - left, stride, block};
+            gram(ones, others, is_new ? 0 : first, gram_.data() + k * stride_ + first + left, stride_);
+        }
     }
     for (std::size_t k = first; k < count; ++k) { // that was the upper half
         for (std::size_t m = first; m < k; ++m) gram_[k * stride_ + m] = gram_[m * stride_ + k];

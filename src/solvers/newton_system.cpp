@@ -214,8 +214,9 @@ Problem transposed(const Problem &problem) {
     return {std::move(data), Squared{}, L2{1}};
 }
 
-/// A F^-1 A' through the transposed matrix.
-Eigen::MatrixXd products_of_sparse_rows(const Problem &problem, const SolveContext &context, Team &team) {
+/// products <- A F^-1 A' through the transposed matrix.
+void multiply_sparse_rows(const Problem &problem, const SolveContext &context, Team &team,
+                          Eigen::Ref<Eigen::MatrixXd> products) {
     const Problem features = transposed(problem);
     const RowBlocks blocks(features, context.seed, context, &team);
     RowSums sums;
@@ -225,26 +226,22 @@ Eigen::MatrixXd products_of_sparse_rows(const Problem &problem, const SolveConte
     });
     Eigen::MatrixXd gram;
     blocks.assemble(sums, 1, gram);
-    const auto n = static_cast<Eigen::Index>(problem.rows());
     const auto place = [&](Eigen::Index i) { return static_cast<Eigen::Index>(blocks.place_of(i)); };
-    Eigen::MatrixXd products(n, n);
-    for (Eigen::Index i = 0; i < n; ++i) {
-        interruption_point(n);
-        for (Eigen::Index k = 0; k < n; ++k) {
+    for (Eigen::Index i = 0; i < products.rows(); ++i) {
+        interruption_point(products.rows());
+        for (Eigen::Index k = 0; k < products.rows(); ++k) {
             products(i, k) = gram(std::max(place(i), place(k)), std::min(place(i), place(k)));
         }
     }
-    return products;
 }
 
 /// The same where few entries are 0: some features at a time as a dense matrix, a row of A in each of its columns.
-Eigen::MatrixXd products_of_dense_rows(const Problem &problem, Team &team) {
+void multiply_dense_rows(const Problem &problem, Team &team, Eigen::Ref<Eigen::MatrixXd> products) {
     constexpr Eigen::Index width = 256, tile = 128;
     constexpr std::size_t stride =
         width + 8; // powers of 2 apart, entries of a feature would share a place in the cache
-    const auto n = static_cast<Eigen::Index>(problem.rows()), tiles = (n + tile - 1) / tile;
+    const auto n = products.rows(), tiles = (n + tile - 1) / tile;
     const std::vector<double> scale = scales_of(problem);
-    Eigen::MatrixXd products = Eigen::MatrixXd::Zero(n, n); // the lower half, column by column
     std::vector<double> some(at(n) * stride);
     std::vector<std::int64_t> next(at(n), 0); // entries of the rows that come next
     const auto fill = [&](const auto &matrix, std::int64_t i, std::int64_t begin) {
@@ -263,7 +260,20 @@ Eigen::MatrixXd products_of_dense_rows(const Problem &problem, Team &team) {
     const auto columns = [&](Eigen::Index begin) {
         return ColumnBlock{some.data() + at(begin) * stride, at(std::min(tile, n - begin)), stride, width};
     };
+    /// visit(left, right) of the tiles on the diagonal and below it: columns from left, rows from right on.
+    const auto each_tile = [&](double work, auto &&visit) {
+        team.for_each(tiles * (tiles + 1) / 2, work, [&](std::int64_t piece) {
+            Eigen::Index a = 0; // the pieces (a, b) with a <= b, one a after the other
+            while (piece >= tiles - a) piece -= tiles - a++;
+            visit(a * tile, (a + piece) * tile);
+        });
+    };
+    const auto tile_at = [&](Eigen::Index row, Eigen::Index column) {
+        return products.block(row, column, std::min(tile, n - row), std::min(tile, n - column));
+    };
     const auto gram = newton_kernels().gram;
+    const auto cells = static_cast<double>(n * n);
+    each_tile(0.1 * cells, [&](Eigen::Index left, Eigen::Index right) { tile_at(right, left).setZero(); });
     for (std::int64_t begin = 0; begin < problem.dimension(); begin += width) {
         team.check();
         std::visit(
@@ -271,16 +281,19 @@ Eigen::MatrixXd products_of_dense_rows(const Problem &problem, Team &team) {
                 team.for_each(n, static_cast<double>(n * width), [&](std::int64_t i) { fill(matrix, i, begin); });
             },
             problem.matrix());
-        const double work = 0.05 * static_cast<double>(n * n * width);
-        team.for_each(tiles * (tiles + 1) / 2, work, [&](std::int64_t piece) {
-            Eigen::Index a = 0; // the pieces (a, b) with a <= b, one a after the other
-            while (piece >= tiles - a) piece -= tiles - a++;
-            const Eigen::Index left = a * tile, right = (a + piece) * tile;
-            gram(columns(left), columns(right), at(right - left), &products(right, left), at(n));
+        each_tile(0.05 * cells * width, [&](Eigen::Index left, Eigen::Index right) {
+            gram(columns(left), columns(right), at(right - left), &products(right, left), at(products.outerStride()));
         });
     }
-    products.triangularView<Eigen::StrictlyUpper>() = products.transpose();
-    return products;
+    each_tile(cells, [&](Eigen::Index left, Eigen::Index right) { // what is above the diagonal
+        if (left < right) {
+            tile_at(left, right) = tile_at(right, left).transpose();
+        } else {
+            for (Eigen::Index k = 0; k < std::min(tile, n - left); ++k) {
+                for (Eigen::Index i = 0; i < k; ++i) products(left + i, left + k) = products(left + k, left + i);
+            }
+        }
+    });
 }
 
 // With K = A F^-1 A' over the penalised coordinates, U the columns without penalty, kappa = 1/(lambda n) and Q = w + h (A s):
@@ -359,10 +372,12 @@ DualSystem::DualSystem(const Problem &problem, const SolveContext &context)
         omega_[i] = problem.importance(static_cast<std::int64_t>(i));
     }
     const auto size = static_cast<Eigen::Index>(padded);
-    K_ = Eigen::MatrixXd::Zero(size, size);
+    K_.resize(size, size);
+    K_.bottomRows(size - problem.rows()).setZero(); // the padding
+    K_.rightCols(size - problem.rows()).setZero();
+    const auto own = K_.topLeftCorner(problem.rows(), problem.rows());
     const bool are_dense = 3 * problem.nonzeros() > problem.rows() * problem.features();
-    K_.topLeftCorner(problem.rows(), problem.rows()) =
-        are_dense ? products_of_dense_rows(problem, team_) : products_of_sparse_rows(problem, context, team_);
+    are_dense ? multiply_dense_rows(problem, team_, own) : multiply_sparse_rows(problem, context, team_, own);
     const auto free = problem.free_coordinates();
     U_ = Eigen::MatrixXd::Zero(size, static_cast<Eigen::Index>(free.size()));
     std::vector<std::int64_t> column(at(problem.dimension()), -1);

@@ -97,7 +97,7 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     void watch(std::size_t i, double s, double y, double b, double delta) noexcept;
     template <bool is_sdca> [[gnu::always_inline]] void prefetch_features(std::size_t i) const noexcept {
         const Index *const columns = rows_.columns_of(i);
-        const std::int64_t count = rows_.size(i);
+        const std::int64_t count = std::min<std::int64_t>(rows_.size(i), 4096); // more would not stay till then
         for (std::int64_t q = 0; q < count; ++q) {
             is_sdca ? __builtin_prefetch(&x_[at(columns[q])], 1) : __builtin_prefetch(&zu_[at(columns[q])], 1);
         }

@@ -259,8 +259,8 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
     if (is_first) size_at_zero_ = size_;
     // rounding is slow where it is not there soon; with more features than rows the barrier is no sooner from afar
     const auto moving = at(std::count_if(x_.begin(), x_.end(), [](double v) { return v != 0; }));
-    const bool is_slow = passes() > 200 && problem_.features() < problem_.rows() &&
-                         SetBarrier<Value>::takes(z_.size(), moving + 100);
+    const bool is_slow =
+        passes() > 200 && problem_.features() < problem_.rows() && SetBarrier<Value>::takes(z_.size(), moving + 100);
     if (may_use_barrier_ && !barrier_ && (gap_ < 0.3 * size_ || is_slow)) {
         barrier_.emplace(problem_, columns_, penalties_);
         gap_of_set_ = gap_;
