@@ -69,12 +69,7 @@ template <int lanes> SPDC_INLINE void conjugates(const double *y, const double *
     at<lanes>(to) = m >= zero ? m * log + (1.0 - m) * rest : none;
 }
 
-using Kernel = void (*)(const double *, const double *, std::size_t, double *);
-
-/// For whole vectors.
-struct LogisticKernels {
-    Kernel values, slopes, conjugates;
-};
+using Kernel = LogisticKernels::Kernel;
 
 #define SPDC_LOGISTIC_KERNEL(name, suffix, lanes, attribute)                                                           \
     attribute void name##_##suffix(const double *argument, const double *b, std::size_t count, double *to) {           \
@@ -90,14 +85,6 @@ SPDC_LOGISTIC_KERNELS(portable, 2, )
 #ifdef SPDC_AVX2
 SPDC_LOGISTIC_KERNELS(avx2, 4, SPDC_AVX2)
 #endif
-
-const LogisticKernels &kernels() {
-#ifdef SPDC_AVX2
-    static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    if (has_avx2) return kernels_avx2;
-#endif
-    return kernels_portable;
-}
 
 /// The last few rows as a vector that is filled up.
 void run(Kernel kernel, const double *argument, const double *b, std::size_t count, double *to) {
@@ -118,7 +105,7 @@ void each_row(const AnyLoss &loss, Kernel LogisticKernels::*kernel, const double
     std::visit(
         [&](const auto &own) {
             if constexpr (std::is_same_v<std::remove_cvref_t<decltype(own)>, Logistic>) {
-                run(kernels().*kernel, argument, b, count, to);
+                run(logistic_kernels().*kernel, argument, b, count, to);
             } else {
                 for (std::size_t i = 0; i < count; ++i) to[i] = each(own, argument[i], b[i]);
             }
@@ -127,6 +114,16 @@ void each_row(const AnyLoss &loss, Kernel LogisticKernels::*kernel, const double
 }
 
 } // namespace
+
+const LogisticKernels &portable_logistic_kernels() { return kernels_portable; }
+
+const LogisticKernels &logistic_kernels() {
+#ifdef SPDC_AVX2
+    static const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (has_avx2) return kernels_avx2;
+#endif
+    return kernels_portable;
+}
 
 void loss_values(const AnyLoss &loss, const double *z, const double *b, std::size_t count, double *values) {
     each_row(loss, &LogisticKernels::values, z, b, count, values,

@@ -9,6 +9,18 @@
 
 namespace spdc {
 
+/// Those of the logistic loss, for whole vectors of 4.
+struct LogisticKernels {
+    using Kernel = void (*)(const double *argument, const double *b, std::size_t count, double *to);
+    Kernel values, slopes, conjugates;
+};
+
+/// For this processor.
+const LogisticKernels &logistic_kernels();
+
+/// Those that every processor runs: the twin that tests compare with.
+const LogisticKernels &portable_logistic_kernels();
+
 /// values_i = phi(z_i)
 void loss_values(const AnyLoss &loss, const double *z, const double *b, std::size_t count, double *values);
 

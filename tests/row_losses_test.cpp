@@ -79,6 +79,20 @@ TEST(RowLosses, AreBalancedAtTheDerivative) {
     }
 }
 
+TEST(RowLosses, HaveTheSameBitsOnEveryProcessor) {
+    SomeRows rows;
+    const std::size_t n = rows.z.size() / 4 * 4;
+    const auto bits = [&](const LogisticKernels &kernels) {
+        std::vector<double> values(n), slopes = rows.z, conjugates(n);
+        kernels.values(rows.z.data(), rows.b.data(), n, values.data());
+        kernels.slopes(slopes.data(), rows.b.data(), n, slopes.data()); // in place
+        kernels.conjugates(slopes.data(), rows.b.data(), n, conjugates.data());
+        slopes.resize(n);
+        return std::vector{values, slopes, conjugates};
+    };
+    EXPECT_EQ(bits(logistic_kernels()), bits(portable_logistic_kernels()));
+}
+
 TEST(RowLosses, WhatIsNotANumberStaysSo) {
     const double z = std::numeric_limits<double>::quiet_NaN(), b = 1;
     double value = 0, slope = 0, conjugate = 0;
