@@ -310,12 +310,12 @@ template <class Value> void SetBarrier<Value>::take_step(double length) {
 }
 
 /// Keeps the point. Of a slack and its multiplier one tends to 0 with mu: it is 0 where it is much smaller than the other one, both
-/// measured by what is usual for them, and weights that are only where all of them together cost less than the error.
+/// measured by what is usual for them, and weights that are only where all of them together cost less than the error, had or wanted.
 template <class Value> void SetBarrier<Value>::round() {
     constexpr double much = 0.01;
     best_x_.assign(x_.data(), x_.data() + x_.size());
     const double usual_x = x_.size() > 0 ? x_.cwiseAbs().maxCoeff() : 0;
-    const double cheap = 0.5 * best_ / static_cast<double>(std::max<std::size_t>(set_.size(), 1));
+    const double cheap = 0.5 * std::max(best_, target_) / static_cast<double>(std::max<std::size_t>(set_.size(), 1));
     for (std::size_t j = 0; j < set_.size(); ++j) {
         const std::size_t k = row_pieces_ + j;
         const double room = std::min(p_[k], q_[k]);
