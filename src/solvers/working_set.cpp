@@ -123,8 +123,9 @@ template <class Value> class WorkingSetMethod final : public Method {
     std::vector<std::int32_t> set_;
     std::vector<std::uint8_t> in_set_;
     std::vector<std::pair<float, std::int32_t>> scores_;
-    bool has_set_ = false, has_news_ = false; // news: features outside the last set that want to leave 0
-    bool forgets_ = false;                    // sets of the barrier lost what the ones before them had
+    bool has_looked_ = false, has_set_ = false;
+    bool has_news_ = false; // features outside the last set want to leave 0
+    bool forgets_ = false;  // sets of the barrier lost what the ones before them had
     bool y_is_current_ = false;
     bool u_is_lost_ = true;
     double penalty_ = 0, gap_ = infinity, size_ = 1; // at the last look; size: of the objective
@@ -174,8 +175,9 @@ template <class Value> void WorkingSetMethod<Value>::advance(double passes) {
     const auto asked = static_cast<std::int64_t>(passes * static_cast<double>(problem_.nonzeros()));
     const std::int64_t end = start + std::max(asked, std::clamp(start / 8, round_entries, most_rounds * round_entries));
     const bool is_first = gap_ == infinity;
-    if (!has_set_) look_at_all();
+    if (!has_looked_) look_at_all();
     if (is_first && gap_ <= tolerance_ * size_) return; // the start is good enough
+    if (!has_set_) choose_set();
     while (true) {
         const std::int64_t left = end - touched();
         if (step(left)) break;
@@ -203,7 +205,7 @@ template <class Value> void WorkingSetMethod<Value>::certified(const Found &foun
     predict();
     if (now.relative_gap > 2 * gap_ / size_) { // screening may have trusted a guess too much
         alive_.clear();
-        has_set_ = false;
+        has_looked_ = false;
     }
 }
 
@@ -266,11 +268,8 @@ template <class Value> void WorkingSetMethod<Value>::look_at_all() {
         gap_of_set_ = gap_;
     }
     screen(scale);
-    choose_set();
-    has_set_ = true;
-    is_in_barrier_ = false;
-    u_is_lost_ = !y_is_current_;
-    steps_in_set_ = 0;
+    has_looked_ = true;
+    has_set_ = false;
 }
 
 /// Rounding a loss with kinks leads near the optimum, and ever slower nearer; the corner there is exact. Each is tried once.
@@ -373,10 +372,20 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
     const std::size_t nonzero = set_.size(), grown = 10 * nonzero > 9 * last ? std::min(3 * nonzero, wanting) : 0;
     const std::size_t few = barrier_ ? barrier_->room(nonzero, wanting) : std::max({nonzero, wanting / 10, grown});
     const std::size_t more = std::min(scores_.size(), std::max<std::size_t>(100, few));
-    std::nth_element(scores_.begin(), scores_.begin() + static_cast<std::ptrdiff_t>(more), scores_.end());
-    for (std::size_t k = 0; k < more; ++k) set_.push_back(scores_[k].second);
+    const auto end_of_best = scores_.begin() + static_cast<std::ptrdiff_t>(more);
+    std::nth_element(scores_.begin(), end_of_best, scores_.end());
+    if (more > few) std::sort(scores_.begin(), end_of_best);
+    std::int64_t entries = 0;
+    for (std::size_t k = 0; k < more && (k < few || entries < problem_.nonzeros() / 16); ++k) {
+        set_.push_back(scores_[k].second);
+        entries += columns_.column(scores_[k].second).size();
+    }
     std::sort(set_.begin(), set_.end());
     if (barrier_ && y_is_of_barrier_ && !has_news_) set_ = std::move(before); // with which it goes on
+    has_set_ = true;
+    is_in_barrier_ = false;
+    u_is_lost_ = !y_is_current_;
+    steps_in_set_ = 0;
 }
 
 template <class Value> void WorkingSetMethod<Value>::set_up_model() {
