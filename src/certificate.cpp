@@ -276,7 +276,7 @@ void Certifier::Points::offer(Pair &&pair, double good_enough) {
     if (one_by_one) is_better = settle(false, true) || is_better;
     if (!is_better || certificate_.relative_gap <= good_enough) return;
     // where a run starts nothing is implied that would last
-    if (is_first && problem_.strong_convexity() > 0 && x_.empty() && u_.empty()) return;
+    if (is_first && problem_.strong_convexity() > 0 && x_.empty() && certificate_.relative_gap > 0.5) return;
     // an implied point ends one part of the gap and may make the other larger
     const bool primal = best_.coordinates > best_.rows;
     if (primal && problem_.strong_convexity() == 0) return;
@@ -289,7 +289,8 @@ void Certifier::Points::offer(Pair &&pair, double good_enough) {
 /// they are; NaN never wins.
 bool Certifier::Points::settle(bool new_primal, bool new_dual) {
     const bool first = y_.empty();
-    const Reals x = new_primal ? Reals(new_x_) : whole(x_), z = new_primal ? new_z_ : z_;
+    const bool is_zero = first && are_zero(new_x_, team_);
+    const Reals x = is_zero ? zeros_ : (new_primal ? Reals(new_x_) : whole(x_)), z = new_primal ? new_z_ : z_;
     const Values values = evaluate(x, z, new_dual ? new_y_ : y_, whole(new_dual ? new_u_ : u_));
     const bool primal_wins = new_primal && (first || values.primal < best_.primal);
     const bool dual_wins = new_dual && (first || values.dual > best_.dual);
@@ -300,7 +301,7 @@ bool Certifier::Points::settle(bool new_primal, bool new_dual) {
             : primal_wins ? evaluate(new_x_, new_z_, y_, whole(u_))
                           : evaluate(whole(x_), z_, new_y_, whole(new_u_));
     if (primal_wins) {
-        if (!(first && are_zero(new_x_, team_))) std::swap(x_, new_x_);
+        if (!is_zero) std::swap(x_, new_x_);
         std::swap(z_, new_z_);
     }
     if (dual_wins) {
@@ -328,13 +329,16 @@ Certifier::Points::Values Certifier::Points::evaluate(Reals x, Reals z, Reals y,
             terms[2] += weight * std::max(values[k] + conjugates[k] - y[i] * z[i], 0.0);
         }
     });
-    const auto coordinates = sum_of_coordinates<3>(problem_, team_, [&](std::size_t j, const auto &g, auto &terms) {
-        const double w = -u[j], conjugate = conjugate_within(g, w, x[j]);
-        terms[0] += g.value(x[j]);
-        terms[1] += conjugate;
-        terms[2] += is_unpenalised_side(g.conjugate_domain(), w) ? std::max(g.value(x[j]) + conjugate - w * x[j], 0.0)
-                                                                 : g.fenchel_young(x[j], w);
-    });
+    const bool are_zeros = x.data() == Reals(zeros_).data() && u.data() == x.data();
+    const auto coordinates =
+        are_zeros ? Sums<3>() : sum_of_coordinates<3>(problem_, team_, [&](std::size_t j, const auto &g, auto &terms) {
+            const double w = -u[j], conjugate = conjugate_within(g, w, x[j]);
+            terms[0] += g.value(x[j]);
+            terms[1] += conjugate;
+            terms[2] += is_unpenalised_side(g.conjugate_domain(), w)
+                            ? std::max(g.value(x[j]) + conjugate - w * x[j], 0.0)
+                            : g.fenchel_young(x[j], w);
+        });
     const double n = static_cast<double>(problem_.rows());
     return {rows[0] / n + coordinates[0], 0.0 - rows[1] / n - coordinates[1], // never -0
             rows[2] / n, coordinates[2]};

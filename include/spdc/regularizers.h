@@ -144,7 +144,7 @@ struct L2 {
     double l2 = 0;
 
     double value(double x) const noexcept { return 0.5 * l2 * x * x; }
-    double conjugate(double w) const noexcept { return l2 > 0 ? 0.5 * w * w / l2 : (w == 0 ? 0.0 : infinity); }
+    double conjugate(double w) const noexcept { return l2 > 0 ? 0.5 * w * (w / l2) : (w == 0 ? 0.0 : infinity); }
     Interval conjugate_domain() const noexcept { return l2 > 0 ? Interval{} : Interval{0, 0}; }
     double maximizer(double w) const noexcept { return l2 > 0 ? w / l2 : 0.0; }
     double fenchel_young(double x, double w) const noexcept {
@@ -168,7 +168,7 @@ struct ElasticNet {
     double value(double x) const noexcept { return l1 * std::fabs(x) + 0.5 * l2 * x * x; }
     double conjugate(double w) const noexcept {
         const double excess = soft_threshold(w, l1);
-        return excess == 0 ? 0.0 : (l2 > 0 ? 0.5 * excess * excess / l2 : infinity);
+        return excess == 0 ? 0.0 : (l2 > 0 ? 0.5 * excess * (excess / l2) : infinity);
     }
     Interval conjugate_domain() const noexcept { return l2 > 0 ? Interval{} : Interval{-l1, l1}; }
     double maximizer(double w) const noexcept { return l2 > 0 ? soft_threshold(w, l1) / l2 : 0.0; }
