@@ -48,7 +48,10 @@ void combine_by_rows(const Matrix &matrix, const Weight &weight, std::int64_t pa
     std::vector<std::vector<double>> sums(at(parts)); // each made by its thread: no two in one line of the cache
     team.for_each(parts, static_cast<double>(matrix.nonzeros()), [&](std::int64_t k) {
         std::vector<double> own(d, 0.0);
-        for (std::int64_t i = k * matrix.rows() / parts; i < (k + 1) * matrix.rows() / parts; ++i) {
+        const auto begin = [&](std::int64_t part) {
+            return static_cast<std::int64_t>(part_begin(at(part), at(parts), at(matrix.rows())));
+        };
+        for (std::int64_t i = begin(k); i < begin(k + 1); ++i) {
             const double alpha = weight(i);
             if (alpha != 0) axpy(alpha, matrix.row(i), own.data());
         }

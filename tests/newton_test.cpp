@@ -432,14 +432,18 @@ TEST(NewtonSifted, FeaturesOfFewRows) {
     expect_a_fraction_of_the_passes(Problem(as_dataset(data, Storage::csr_float), Hinge{}, L2{1e-9}), 1e-8, 0.8);
 }
 
-/// As from a file: a band of few rows is copied, a large one and all rows are read where they are.
+/// As from a file: a band of few rows is copied, and what is small, a large one and all rows are read where they are.
 TEST(NewtonSifted, RowsInRandomOrderAlready) {
     using enum RowBlocks::Source;
-    Dataset data = as_dataset(tiny_data({.task = Task::regression, .rows = 8000, .columns = 5, .density = 0.7}));
-    data.row_order.resize(8000);
-    std::iota(data.row_order.begin(), data.row_order.end(), 0);
-    const Problem problem(data, Absolute{}, L2{1e-4});
-    const std::vector<std::int32_t> few(1600), many(1601);
+    const auto with_rows = [](std::int64_t rows) {
+        Dataset data = tiny_dataset({.task = Task::regression, .rows = rows, .columns = 6, .density = 1});
+        data.row_order.resize(static_cast<std::size_t>(rows));
+        std::iota(data.row_order.begin(), data.row_order.end(), 0);
+        return Problem(data, Absolute{}, L2{1e-4});
+    };
+    EXPECT_EQ(RowBlocks::source_for(with_rows(83333), {}), copied); // up to 500'000 entries
+    const Problem problem = with_rows(90000);
+    const std::vector<std::int32_t> few(18000), many(18001);
     EXPECT_EQ(RowBlocks::source_for(problem, few), copied);
     EXPECT_EQ(RowBlocks::source_for(problem, many), in_place);
     EXPECT_EQ(RowBlocks::source_for(problem, {}), in_place);

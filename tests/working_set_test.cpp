@@ -5,6 +5,7 @@
 #include "solvers/few_features.h"
 #include "solvers/gram_descent.h"
 #include "solvers/methods.h"
+#include "solvers/newton.h"
 #include "solvers/set_barrier.h"
 #include "spdc/solvers.h"
 #include "support/files.h"
@@ -349,11 +350,62 @@ double optimum_by(Method &method, const Problem &problem, double tolerance) {
     return certifier.certificate().primal;
 }
 
-void expect_the_same_optimum(const Problem &problem, double tolerance) {
-    ASSERT_TRUE(has_few_features(problem));
-    const double one = optimum_by(*make_few_features(problem), problem, tolerance);
+void expect_the_same_optimum(std::unique_ptr<Method> method, const Problem &problem, double tolerance) {
+    const double one = optimum_by(*method, problem, tolerance);
     const double other = optimum_by(*make_column_sets(problem), problem, tolerance);
     EXPECT_NEAR(one, other, 2 * tolerance * std::fabs(one));
+}
+
+void expect_the_same_optimum(const Problem &problem, double tolerance) {
+    expect_the_same_optimum(make_few_features(problem), problem, tolerance);
+}
+
+void expect_the_same_optimum_by_newton(const Problem &problem, double tolerance) {
+    expect_the_same_optimum(make_sparse_newton(problem, {}), problem, tolerance);
+}
+
+TEST(SparseNewton, FindsTheOptimumOfTheColumnSets) {
+    for (const AnyLoss &loss : {AnyLoss(Squared{}), AnyLoss(Logistic{})}) {
+        each_problem(loss, [](const Problem &problem) { expect_the_same_optimum_by_newton(problem, 1e-10); });
+        for (const Storage storage : all_storages) { // samples of the rows first
+            for (const double l1 : {0.003, 0.03, 10.0}) {
+                const Dataset tall = tiny_dataset({.task = loss.task(), .rows = 9000, .columns = 9}, storage);
+                expect_the_same_optimum_by_newton({tall, loss, ElasticNet{l1, 0}}, 1e-9);
+            }
+        }
+        ProblemOptions options;
+        options.intercept = Intercept::free;
+        const Dataset troublesome = as_dataset(troublesome_data(loss.task()));
+        expect_the_same_optimum_by_newton({troublesome, loss, ElasticNet{0.01, 1e-4}, options}, 1e-8);
+    }
+}
+
+TEST(SparseNewton, HasTheSameBitsForAnyNumberOfThreads) {
+    const Dataset data = tiny_dataset({.task = Task::classification, .rows = 20000, .columns = 9});
+    const Problem problem(data, Logistic{}, ElasticNet{0.003, 0});
+    std::vector<double> x, y, first;
+    for (const int threads : {1, 2, 5}) {
+        SolveContext context;
+        context.threads = threads;
+        const auto method = make_sparse_newton(problem, context);
+        for (int k = 0; k < 8; ++k) method->advance(1);
+        method->point(x, y);
+        x.insert(x.end(), y.begin(), y.end());
+        if (first.empty()) first = x;
+        EXPECT_EQ(x, first) << threads;
+    }
+}
+
+TEST(SparseNewton, IsTakenWhereItsPassesAreFew) {
+    const auto takes = [](std::int64_t rows, std::int64_t columns, const AnyLoss &loss) {
+        return has_few_entries(
+            {tiny_dataset({.task = loss.task(), .rows = rows, .columns = columns}), loss, ElasticNet{0.1, 0}});
+    };
+    EXPECT_TRUE(takes(400, 50, Logistic{}));
+    EXPECT_FALSE(takes(399, 50, Logistic{}));
+    EXPECT_FALSE(takes(1000, 51, Logistic{}));
+    EXPECT_FALSE(takes(400, 50, Squared{})); // dense: few_features.cpp
+    EXPECT_FALSE(takes(400, 50, SquaredHinge{}));
 }
 
 TEST(FewFeatures, FindsTheOptimumOfTheColumnSets) {

@@ -14,11 +14,15 @@ namespace {
 /// |a_i|^2 on average, judged by some rows.
 double mean_squared_norm(const Problem &problem) {
     constexpr std::int64_t entries = 50'000, rows = 64; // to look at, at most and at least
+    constexpr std::int64_t ahead = 16;                  // of these rows: they are far apart in memory
     const std::int64_t step = std::max<std::int64_t>(1, std::min(problem.nonzeros() / entries, problem.rows() / rows));
     double sum = 0, count = 0;
     std::visit(
         [&](const auto &matrix) {
-            for (std::int64_t i = 0; i < matrix.rows(); i += step, ++count) sum += squared_norm(matrix.row(i));
+            for (std::int64_t i = 0; i < matrix.rows(); i += step, ++count) {
+                if (i + ahead * step < matrix.rows()) matrix.row(i + ahead * step).prefetch(0);
+                sum += squared_norm(matrix.row(i));
+            }
         },
         problem.matrix());
     return sum / std::max(1.0, count);

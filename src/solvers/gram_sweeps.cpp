@@ -6,7 +6,6 @@
 #include <Eigen/Core>
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace spdc {
@@ -17,11 +16,10 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 } // namespace
 
-void GramSweeps::take(std::size_t count, std::vector<double> gram) {
+void GramSweeps::take(std::vector<std::int32_t> coordinates, std::vector<double> gram) {
     gram_ = std::move(gram);
-    stride_ = count;
-    list_.resize(count);
-    std::iota(list_.begin(), list_.end(), 0);
+    list_ = std::move(coordinates);
+    const std::size_t count = stride_ = list_.size();
     diagonal_.resize(count);
     for (std::size_t k = 0; k < count; ++k) diagonal_[k] = gram_[k * stride_ + k];
 }

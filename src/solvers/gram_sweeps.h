@@ -14,14 +14,15 @@ class GramSweeps {
   public:
     explicit GramSweeps(const Penalties &penalties) : penalties_(penalties) {}
 
-    /// All coordinates 0 ... count-1, with G row by row.
-    void take(std::size_t count, std::vector<double> gram);
+    /// These coordinates, with G row by row.
+    void take(std::vector<std::int32_t> coordinates, std::vector<double> gram);
     /// From x with derivatives q, all coordinates free to move.
     void start(std::vector<double> x, std::vector<double> q);
     /// Sweeps until one is within the target, or within `reduction` times what the first found, which widens the target.
     /// Returns what the first found.
     SweepResult minimize(SweepResult &target, double reduction);
     const std::vector<double> &x() const noexcept { return x_; }
+    const std::vector<double> &q() const noexcept { return q_; }
 
   protected:
     const Penalties &penalties_;

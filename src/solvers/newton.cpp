@@ -1,4 +1,5 @@
-// Newton's method with a Cholesky factor, for few features (this file) or few rows (newton_plain.cpp).
+// Newton's method with a Cholesky factor, for few features (this file) or few rows (newton_plain.cpp). With l1 or bounds, for which it is a
+// form of working_set, coordinate descent takes the factor's place.
 //
 // Problem: P(x) = (1/n) sum_i omega_i phi(a_i'x) + sum_j (lambda_j/2) x_j^2; lambda_j = 0 is allowed, as for a free intercept.
 //
@@ -18,8 +19,7 @@
 #include "newton.h"
 
 #include "methods.h"
-#include "newton_rows.h"
-#include "newton_step.h"
+#include "newton_models.h"
 
 #include <fmt/format.h>
 
@@ -32,7 +32,8 @@ namespace {
 
 std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
-class FusedNewton final : public Method {
+/// The model says what is added to the loss, and what step it makes best.
+template <class Model> class FusedNewton final : public Method {
   public:
     FusedNewton(const Problem &problem, const SolveContext &context);
 
@@ -62,13 +63,10 @@ class FusedNewton final : public Method {
     void start_stage(std::size_t blocks);
     void take_derivatives(bool fresh_predictions, bool hessian);
     void set_derivatives(bool hessian);
-    bool choose_step();
     bool leave_stage();
     void try_full_step();
     void shorten();
     void search_line();
-    double penalty(const Eigen::VectorXd &x) const { return 0.5 * l2_.dot(x.cwiseProduct(x)); }
-    double squared_over_l2(const Eigen::VectorXd &residual) const;
     void measure_dual(bool is_newton);
     LossRows rows_of(std::size_t k) const {
         const std::size_t like = is_weighted_ ? k : (k + 1 < rows_.blocks() ? 0 : 1);
@@ -80,15 +78,14 @@ class FusedNewton final : public Method {
     const Problem &problem_;
     RowBlocks rows_;
     NewtonLoss loss_, step_loss_; // the latter as it was for the step
-    Eigen::VectorXd l2_;          // lambda_j
+    Model model_;
     bool is_weighted_;
     RowVector b_, omega_, z_, next_; // unweighted, omega_ has two blocks: all ones, and what is in the last one
-    Eigen::VectorXd x_, step_, trial_, gradient_;
-    Eigen::MatrixXd hessian_;
-    ScaledCholesky factor_;
+    Eigen::VectorXd x_, trial_;
+    NewtonStep step_;
     RowSums sums_;
     std::size_t stage_ = 0; // blocks in use
-    double objective_ = infinity, decrement_ = infinity;
+    double objective_ = infinity;
     double gap_ = infinity, ratio_ = 0.05; // estimated gap, and what it was for a unit of decrement
     double tolerance_ = 1e-4, passes_ = 0, full_passes_ = 0;
     bool has_predictions_ = false, has_derivatives_ = false, has_hessian_ = false, newton_dual_ = false;
@@ -97,15 +94,12 @@ class FusedNewton final : public Method {
     int useless_ = 0;
 };
 
-FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
+template <class Model>
+FusedNewton<Model>::FusedNewton(const Problem &problem, const SolveContext &context)
     : problem_(problem), rows_(problem, context.seed, context, context.team), loss_(problem.loss()),
-      step_loss_(problem.loss()), is_weighted_(!problem.importance().empty()) {
+      step_loss_(problem.loss()), model_(problem, rows_), is_weighted_(!problem.importance().empty()) {
     const std::size_t d = rows_.dimension();
-    l2_.resize(static_cast<Eigen::Index>(d));
-    for (std::int64_t j = 0; j < problem.dimension(); ++j) {
-        l2_[static_cast<Eigen::Index>(rows_.place_of(j))] = problem.regularizer(j).strong_convexity();
-    }
-    x_ = Eigen::VectorXd::Zero(l2_.size());
+    x_ = Eigen::VectorXd::Zero(static_cast<Eigen::Index>(d));
     auto vectors = rows_.make_vectors<3>();
     b_ = std::move(vectors[0]);
     z_ = std::move(vectors[1]);
@@ -125,7 +119,7 @@ FusedNewton::FusedNewton(const Problem &problem, const SolveContext &context)
     loss_.set_blunt(loss_.has_pieces());
 }
 
-void FusedNewton::start(std::span<const double> x, std::span<const double>) {
+template <class Model> void FusedNewton<Model>::start(std::span<const double> x, std::span<const double>) {
     for (std::size_t j = 0; j < x.size(); ++j) {
         x_[static_cast<Eigen::Index>(rows_.place_of(static_cast<std::int64_t>(j)))] = x[j];
     }
@@ -133,19 +127,20 @@ void FusedNewton::start(std::span<const double> x, std::span<const double>) {
     loss_.set_blunt(false);
 }
 
-void FusedNewton::start_stage(std::size_t blocks) {
+template <class Model> void FusedNewton<Model>::start_stage(std::size_t blocks) {
     stage_ = 2 * blocks > rows_.blocks() ? rows_.blocks() : blocks;
     has_predictions_ = has_derivatives_ = has_hessian_ = newton_dual_ = careful_ = false;
 }
 
-void FusedNewton::run(const Pass &pass) {
+template <class Model> void FusedNewton<Model>::run(const Pass &pass) {
     rows_.sum(stage_, pass.hessian, sums_,
               [&](std::size_t k, RowScratch &scratch, RowSums &sums) { run_block(k, pass, scratch, sums); });
     passes_ += sample_size() / static_cast<double>(rows_.rows());
     if (is_full()) full_passes_ += 1;
 }
 
-void FusedNewton::run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums) {
+template <class Model>
+void FusedNewton<Model>::run_block(std::size_t k, const Pass &pass, RowScratch &scratch, RowSums &sums) {
     double *const z = (pass.predict ? next_ : z_).data() + k * rows_.block_rows(); // threads write to their own rows
     if (pass.hessian) rows_.prepare(k, scratch);
     if (pass.predict) rows_.predict(k, trial_.data(), z, scratch);
@@ -157,8 +152,9 @@ void FusedNewton::run_block(std::size_t k, const Pass &pass, RowScratch &scratch
     if (pass.dual) add_dual(rows, k, z, scratch, sums);
 }
 
-void FusedNewton::add_dual(const LossRows &rows, std::size_t k, const double *z, RowScratch &scratch,
-                           RowSums &sums) const {
+template <class Model>
+void FusedNewton<Model>::add_dual(const LossRows &rows, std::size_t k, const double *z, RowScratch &scratch,
+                                  RowSums &sums) const {
     double *const y = scratch.y.data(), *const excess = scratch.excess.data();
     const bool any = step_loss_.newton_dual(rows, z_.data() + k * rows_.block_rows(), z, y, excess);
     if (loss_.is_logistic()) {
@@ -174,19 +170,19 @@ void FusedNewton::add_dual(const LossRows &rows, std::size_t k, const double *z,
     rows_.combine(k, excess, sums.excess.data(), scratch);
 }
 
-void FusedNewton::set_derivatives(bool hessian) {
+template <class Model> void FusedNewton<Model>::set_derivatives(bool hessian) {
     const double scale = 1 / sample_size();
-    objective_ = scale * sums_.loss + penalty(x_);
-    gradient_ = scale * Eigen::Map<const Eigen::VectorXd>(sums_.gradient.data(), x_.size()) + l2_.cwiseProduct(x_);
+    objective_ = scale * sums_.loss + model_.penalty(x_);
+    model_.set(x_, scale * Eigen::Map<const Eigen::VectorXd>(sums_.gradient.data(), x_.size()));
     has_derivatives_ = true;
     has_hessian_ = hessian;
     if (!hessian) return;
-    rows_.assemble(sums_, scale, hessian_);
-    hessian_.diagonal() += l2_;
+    rows_.assemble(sums_, scale, model_.hessian());
+    model_.set_hessian();
 }
 
 /// The derivatives at x.
-void FusedNewton::take_derivatives(bool fresh_predictions, bool hessian) {
+template <class Model> void FusedNewton<Model>::take_derivatives(bool fresh_predictions, bool hessian) {
     trial_ = x_;
     run({fresh_predictions, true, hessian, false});
     if (fresh_predictions) std::swap(z_, next_);
@@ -194,34 +190,24 @@ void FusedNewton::take_derivatives(bool fresh_predictions, bool hessian) {
     set_derivatives(hessian);
 }
 
-bool FusedNewton::choose_step() {
-    if (!factor_.factor(hessian_, rows_.team())) return false;
-    step_ = factor_.solve(-gradient_);
-    const double slope = gradient_.dot(step_);
-    if (!step_.allFinite() || !(slope < 0)) return false;
-    decrement_ = -0.5 * slope;
-    return true;
-}
-
 /// On a sample: takes the step and goes to more rows when the sample's own error is larger than what is left to gain.
-bool FusedNewton::leave_stage() {
+template <class Model> bool FusedNewton<Model>::leave_stage() {
     if (is_full()) return false;
-    const double d = static_cast<double>(rows_.dimension());
-    const double worth = 0.5 * d / sample_size() * std::min(1.0, std::fabs(objective_));
-    if (decrement_ > worth) return false;
-    x_ += step_;
+    const double worth = 0.5 * model_.parameters(x_) / sample_size() * std::min(1.0, std::fabs(objective_));
+    if (step_.decrement > worth) return false;
+    x_ += step_.move;
     start_stage(8 * stage_);
     return true;
 }
 
-void FusedNewton::advance(double) {
+template <class Model> void FusedNewton<Model>::advance(double) {
     if (is_exhausted_) return;
     if (!has_derivatives_ || !has_hessian_) {
         const bool is_new_stage = !has_predictions_;
         take_derivatives(is_new_stage, true);
-        if (is_new_stage && gradient_.dot(x_) > 0.1 * std::fabs(objective_)) shorten();
+        if (is_new_stage && model_.outward_slope(x_) > 0.1 * std::fabs(objective_)) shorten();
     }
-    if (!choose_step()) {
+    if (!model_.choose(x_, {objective_, tolerance_, loss_.is_quadratic()}, rows_.team(), step_)) {
         is_exhausted_ = is_full();
         if (!is_full()) start_stage(8 * stage_);
         return;
@@ -229,7 +215,7 @@ void FusedNewton::advance(double) {
     if (leave_stage()) return;
     step_loss_ = loss_;
     loss_.set_blunt(false);
-    trial_ = x_ + step_;
+    trial_ = x_ + step_.move;
     if (careful_) {
         run({true, false, false, false});
         search_line();
@@ -238,20 +224,20 @@ void FusedNewton::advance(double) {
     }
 }
 
-void FusedNewton::try_full_step() {
+template <class Model> void FusedNewton<Model>::try_full_step() {
     const double goal = 0.5 * tolerance_ * std::fabs(objective_);
     const bool is_exact = loss_.is_quadratic(); // the model is the loss: one step, and its dual point is the best
-    const bool last = is_full() && (is_exact || decrement_ * ratio_ <= goal);
-    const bool dual = is_full() && (is_exact || decrement_ <= 0.02 * std::fabs(objective_));
+    const bool last = is_full() && (is_exact || step_.decrement * ratio_ <= goal);
+    const bool dual = is_full() && (is_exact || step_.decrement <= 0.02 * std::fabs(objective_));
     run({true, true, !last, dual});
     const double scale = 1 / sample_size();
-    const double value = scale * sums_.loss + penalty(trial_);
+    const double value = scale * sums_.loss + model_.penalty(trial_);
     const double rounding = 1e-14 * std::fabs(objective_);
-    if (!(value <= objective_ - 0.1 * decrement_ + rounding)) {
+    if (!(value <= objective_ - 0.1 * step_.decrement + rounding)) {
         search_line();
         return;
     }
-    useless_ = decrement_ <= 0.1 * rounding ? useless_ + 1 : 0;
+    useless_ = step_.decrement <= 0.1 * rounding ? useless_ + 1 : 0;
     is_exhausted_ = useless_ > 3;
     std::swap(z_, next_);
     x_ = trial_;
@@ -263,71 +249,61 @@ void FusedNewton::try_full_step() {
 
 /// x is too long for these rows by far, as where a sample could be fitted that had a few of the rows with rare features: the best of it on the way
 /// to 0. Steps from where it was would take as many as if they began at 0, and searches beside.
-void FusedNewton::shorten() {
-    step_ = -x_;
-    decrement_ = 0.5 * gradient_.dot(x_);
+template <class Model> void FusedNewton<Model>::shorten() {
+    step_ = {-x_, 0.5 * model_.outward_slope(x_)};
     std::fill_n(next_.begin(), stage_ * rows_.block_rows(), 0.0);
     search_line();
     careful_ = false;
 }
 
 /// The minimiser between x and trial_, whose predictions are in next_.
-void FusedNewton::search_line() {
+template <class Model> void FusedNewton<Model>::search_line() {
     const std::size_t block = rows_.block_rows();
     double *const z = z_.data(), *const move = next_.data();
     rows_.each(stage_, [&](std::size_t k) {
         for (std::size_t i = k * block; i < (k + 1) * block; ++i) move[i] -= z[i];
     });
     const double scale = 1 / sample_size();
-    const double pull = l2_.cwiseProduct(x_).dot(step_), stiffness = l2_.cwiseProduct(step_).dot(step_);
+    const auto penalty = model_.along(x_, step_.move);
     const auto slope = [&](double t) {
         std::vector<LineSlope> parts(stage_);
         rows_.each(stage_,
                    [&](std::size_t k) { parts[k] = loss_.slope(rows_of(k), z + k * block, move + k * block, t); });
         LineSlope sum;
         for (const LineSlope &part : parts) sum.first += part.first, sum.second += part.second;
-        return LineSlope{scale * sum.first + pull + t * stiffness, scale * sum.second + stiffness};
+        const LineSlope own = penalty(t);
+        return LineSlope{scale * sum.first + own.first, scale * sum.second + own.second};
     };
     const LineSlope end = slope(1);
-    const bool full = end.first <= 0.1 * decrement_;
-    const double t = full ? 1 : line_minimum(slope, -2 * decrement_, 1);
+    const bool full = end.first <= 0.1 * step_.decrement;
+    const double t = full ? 1 : line_minimum(slope, -2 * step_.decrement, 1);
     rows_.each(stage_, [&](std::size_t k) {
         for (std::size_t i = k * block; i < (k + 1) * block; ++i) z[i] += t * move[i];
     });
-    x_ += t * step_;
+    x_ += t * step_.move;
     careful_ = !full;
-    useless_ = t * decrement_ <= 1e-15 * std::fabs(objective_) ? useless_ + 1 : 0;
+    useless_ = t * step_.decrement <= 1e-15 * std::fabs(objective_) ? useless_ + 1 : 0;
     is_exhausted_ = useless_ > 3;
     newton_dual_ = false;
     take_derivatives(false, true);
     measure_dual(false);
 }
 
-/// sum_j residual_j^2/(2 lambda_j); what is not penalised is charged for its size.
-double FusedNewton::squared_over_l2(const Eigen::VectorXd &residual) const {
-    double sum = 0;
-    for (Eigen::Index j = 0; j < residual.size(); ++j) {
-        const double r = residual[j];
-        sum += l2_[j] > 0 ? 0.5 * r * r / l2_[j] : std::fabs(r) * std::max(1.0, std::fabs(x_[j]));
-    }
-    return sum;
-}
-
-void FusedNewton::measure_dual(bool is_newton) {
-    const double plain = squared_over_l2(gradient_);
+template <class Model> void FusedNewton<Model>::measure_dual(bool is_newton) {
+    const double plain = model_.plain_cost(x_, objective_);
     double newton = infinity;
     if (is_newton) {
         const double scale = 1 / sample_size();
-        newton = scale * sums_.young +
-                 squared_over_l2(scale * Eigen::Map<const Eigen::VectorXd>(sums_.excess.data(), x_.size()));
-        if (decrement_ > 0) ratio_ = newton / decrement_;
+        const Eigen::VectorXd excess = scale * Eigen::Map<const Eigen::VectorXd>(sums_.excess.data(), x_.size());
+        newton = scale * sums_.young + model_.newton_cost(x_, excess, objective_);
+        if (step_.decrement > 0) ratio_ = newton / step_.decrement;
     }
     newton_dual_ = newton < plain;
     gap_ = std::min(newton, plain);
     promising_ = promising_ || gap_ <= tolerance_ * std::fabs(objective_);
 }
 
-void FusedNewton::point(std::vector<double> &x, std::vector<double> &y) {
+template <class Model> void FusedNewton<Model>::point(std::vector<double> &x, std::vector<double> &y) {
     x.resize(at(problem_.dimension()));
     for (std::size_t j = 0; j < x.size(); ++j) {
         x[j] = x_[static_cast<Eigen::Index>(rows_.place_of(static_cast<std::int64_t>(j)))];
@@ -404,7 +380,11 @@ bool has_drowning_columns(const Problem &problem) {
 } // namespace
 
 std::unique_ptr<Method> make_fused_newton(const Problem &problem, const SolveContext &context) {
-    return std::make_unique<FusedNewton>(problem, context);
+    return std::make_unique<FusedNewton<RidgeModel>>(problem, context);
+}
+
+std::unique_ptr<Method> make_sparse_newton(const Problem &problem, const SolveContext &context) {
+    return std::make_unique<FusedNewton<SparseModel>>(problem, context);
 }
 
 std::unique_ptr<Method> make_method(const Problem &problem, const Newton &options, const SolveContext &context) {

@@ -45,6 +45,9 @@ class SystemNewton : public Method {
 /// Smooth losses, many rows: passes over blocks of rows, a growing sample first.
 std::unique_ptr<Method> make_fused_newton(const Problem &problem, const SolveContext &context);
 
+/// The same for any separable penalty, and losses that curve everywhere: quadratic models minimised by coordinate descent.
+std::unique_ptr<Method> make_sparse_newton(const Problem &problem, const SolveContext &context);
+
 /// Smooth losses, any system.
 std::unique_ptr<Method> make_plain_newton(const Problem &problem, std::unique_ptr<NewtonSystem> system);
 

@@ -413,7 +413,7 @@ void RowBlocks::sum(std::size_t blocks, bool with_hessian, RowSums &total, const
         };
     };
     const auto run_part = [&](std::size_t part, RowScratch &scratch, RowSums &sums) {
-        for (std::size_t k = part * blocks / parts; k < (part + 1) * blocks / parts; ++k) {
+        for (std::size_t k = part_begin(part, parts, blocks); k < part_begin(part + 1, parts, blocks); ++k) {
             scratch.pause();
             scratch.block = RowScratch::no_block; // who made a panel before depends on the number of threads
             work(k, scratch, sums);

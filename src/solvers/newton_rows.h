@@ -84,9 +84,10 @@ class RowBlocks {
     RowBlocks(const Problem &problem, std::uint64_t seed, const Crew &crew = 1, Team *lent = nullptr,
               std::span<const std::int32_t> some = {})
         : RowBlocks(problem, seed, LentTeam(lent, crew), source_for(problem, some), some) {}
-    /// Few rows are worth a copy wherever they are: covtype's hinge is 1.3 to 1.5 times as fast with bands that are copied.
+    /// Few rows are worth a copy wherever they are: covtype's hinge is 1.3 to 1.5 times as fast with bands that are copied. So are few
+    /// entries, up to 8 MB of them.
     static Source source_for(const Problem &problem, std::span<const std::int32_t> some) {
-        const bool are_few = !some.empty() && std::ssize(some) <= problem.rows() / 5;
+        const bool are_few = (!some.empty() && std::ssize(some) <= problem.rows() / 5) || problem.nonzeros() <= 500'000;
         return problem.is_shuffled() && !are_few ? Source::in_place : Source::copied;
     }
 

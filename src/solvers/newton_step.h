@@ -34,7 +34,8 @@ template <class Slope> double line_minimum(Slope slope, double at_zero, double u
     for (int iteration = 0; iteration < 60; ++iteration) {
         const LineSlope now = slope(t);
         if (std::fabs(now.first) <= -0.01 * at_zero) return t;
-        (now.first < 0 ? lower : upper) = t; // a NaN is beyond the range of the loss: too far
+        (now.first < 0 ? lower : upper) = t;            // a NaN is beyond the range of the loss: too far
+        if (upper - lower < 1e-3 * upper) return lower; // at a kink of the penalty the slope has no zero
         double next = t - now.first / now.second;
         if (!(lower < next && next < upper) || iteration % 4 == 3) next = 0.5 * (lower + upper);
         t = next;

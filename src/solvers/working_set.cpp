@@ -14,7 +14,7 @@
 // one pass over the features that screening left, and its sweeps and conjugate gradients (face_descent.h) twice the entries of the columns
 // that move, or, through the Gram matrix of those columns where that pays (quadratic_model.cpp), the square of their number.
 //
-// With few features and many rows the squared loss needs no sets: few_features.cpp.
+// With few features and many rows the squared loss needs no sets: few_features.cpp. Nor does the logistic loss: newton.cpp.
 //
 // Different here: any convex loss, bounds, unpenalised columns and weights run through the same model. Gram matrices outlive
 // Newton steps while the curvatures stay about the same. Curvatures get a floor that follows the line search, because the losses
@@ -26,6 +26,7 @@
 #include "few_features.h"
 #include "free_coordinates.h"
 #include "methods.h"
+#include "newton.h"
 #include "quadratic_model.h"
 #include "rounded_loss.h"
 #include "row_losses.h"
@@ -607,7 +608,8 @@ std::unique_ptr<Method> make_method(const Problem &problem, const WorkingSet &op
              fmt::format("solver {} takes up to {} rows, not {}; the solver spdc takes any number", options.name,
                          most_rows, problem.rows()));
     }
-    return has_few_features(problem) ? make_few_features(problem) : make_column_sets(problem, context);
+    if (has_few_features(problem)) return make_few_features(problem);
+    return has_few_entries(problem) ? make_sparse_newton(problem, context) : make_column_sets(problem, context);
 }
 
 } // namespace spdc
