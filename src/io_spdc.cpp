@@ -29,7 +29,7 @@ namespace spdc {
 namespace {
 
 constexpr std::string_view magic("\x89spdc\r\n\x1a", 8); // no text begins like this, and none survives as this
-constexpr std::uint32_t version = 1;
+constexpr std::uint32_t version = 2;
 constexpr std::uint32_t byte_order = 0x01020304;
 constexpr std::uint64_t row_order_seed = 1;
 
@@ -74,10 +74,6 @@ std::uint64_t stored_sum(std::string_view bytes, const SpdcLayout &layout, std::
     return section<std::uint64_t>(bytes, layout.sums, 4)[which];
 }
 
-void expect_sum(const std::string &name, const char *what, const Checksum &sum, std::uint64_t stored) {
-    if (sum.value() != stored) fail_file(name, fmt::format("damaged: the {} do not fit their checksum", what));
-}
-
 std::vector<std::string> take_names(const std::string &name, std::string_view &bytes, std::uint64_t count) {
     std::vector<std::string> names;
     for (std::uint64_t k = 0; k < count; ++k) {
@@ -111,31 +107,56 @@ template <class Matrix> struct Entries {
             Matrix::check_rows(values.subspan(begin_of(first), begin_of(last) - begin_of(first)), number, width);
         }
     }
-    /// The first row from `first` on that begins `count` entries later, or the end.
-    std::uint64_t row_after(std::uint64_t first, std::uint64_t count) const {
-        const std::uint64_t end = begin_of(first) + count;
+    /// The first row from `first` on that does not begin before this entry, or the end.
+    std::uint64_t row_from(std::uint64_t first, std::uint64_t entry) const {
         const auto numbers = std::views::iota(first, rows);
         const auto found =
-            std::ranges::partition_point(numbers, [&](std::uint64_t row) { return begin_of(row) < end; });
+            std::ranges::partition_point(numbers, [&](std::uint64_t row) { return begin_of(row) < entry; });
         return first + static_cast<std::uint64_t>(found - numbers.begin());
     }
+};
+
+/// The sums of the blocks of some numbers, to be filled by whoever reads them.
+template <class T> class BlockSums {
+  public:
+    explicit BlockSums(std::span<const T> numbers)
+        : numbers_(numbers), sums_((numbers.size() + in_block - 1) / in_block) {}
+
+    static constexpr std::size_t in_block = Checksum::block / sizeof(T);
+    std::size_t blocks() const { return sums_.size(); }
+    /// Those of [begin, end) that are there.
+    void fill(std::size_t begin, std::size_t end) {
+        for (std::size_t k = begin; k < std::min(end, sums_.size()); ++k) {
+            const auto rest = numbers_.subspan(k * in_block);
+            const auto own = rest.first(std::min(in_block, rest.size()));
+            sums_[k] = Checksum::of_block(own.data(), own.size_bytes());
+        }
+    }
+    void expect(const std::string &name, const char *what, std::uint64_t stored) const {
+        Checksum sum;
+        for (const std::uint64_t own : sums_) sum.add_block(own);
+        if (sum.value() != stored) fail_file(name, fmt::format("damaged: the {} do not fit their checksum", what));
+    }
+
+  private:
+    std::span<const T> numbers_;
+    std::vector<std::uint64_t> sums_;
 };
 
 /// The row offsets fit their checksum, ascend and hold all entries; or it throws.
 template <class Matrix>
 void check_offsets(const std::string &name, const Entries<Matrix> &entries, std::uint64_t stored, Team &team) {
-    constexpr std::size_t part = 1 << 14;
     const std::span<const std::int64_t> offsets = entries.offsets;
-    const std::size_t parts = (offsets.size() + part - 1) / part;
+    BlockSums sums(offsets);
     std::atomic<bool> ascend = true;
-    Checksum sum;
-    team.for_each(static_cast<std::int64_t>(1 + parts), static_cast<double>(offsets.size()), [&](std::int64_t task) {
-        if (task == 0) return sum.add(offsets.data(), offsets.size_bytes());
-        const auto rest = offsets.subspan((static_cast<std::size_t>(task) - 1) * part);
-        const auto own = rest.first(std::min(part + 1, rest.size())); // with the first of the next part
+    team.for_each(static_cast<std::int64_t>(sums.blocks()), static_cast<double>(offsets.size()), [&](std::int64_t k) {
+        const auto block = static_cast<std::size_t>(k);
+        sums.fill(block, block + 1);
+        const auto rest = offsets.subspan(block * sums.in_block);
+        const auto own = rest.first(std::min(sums.in_block + 1, rest.size())); // with the first of the next block
         if (!std::is_sorted(own.begin(), own.end())) ascend = false;
     });
-    expect_sum(name, "row offsets", sum, stored);
+    sums.expect(name, "row offsets", stored);
     const std::size_t count = entries.values.size();
     const bool are_valid = ascend && offsets.front() >= 0 && static_cast<std::uint64_t>(offsets.back()) <= count;
     if (!are_valid) Matrix::check_offsets(offsets, count); // says what is wrong
@@ -144,56 +165,40 @@ void check_offsets(const std::string &name, const Entries<Matrix> &entries, std:
     }
 }
 
-/// Checks some rows on a team, and has the columns and values added to their sums meanwhile; throws what the first bad row says.
-template <class Matrix>
-void check_rows(const Entries<Matrix> &entries, std::uint64_t first, std::uint64_t last, Checksum &column_sum,
-                Checksum &value_sum, Team &team) {
-    constexpr std::uint64_t part = 1 << 15; // entries
-    const std::uint64_t begin = entries.begin_of(first), count = entries.begin_of(last) - begin;
-    const std::uint64_t parts = count / part + 1;
-    std::vector<std::exception_ptr> errors(parts);
-    team.for_each(static_cast<std::int64_t>(2 + parts), static_cast<double>(count), [&](std::int64_t task) {
-        using Value = typename Matrix::value_type;
-        if (task == 0) {
-            value_sum.add(entries.values.data() + begin, count * sizeof(Value));
-        } else if (task == 1) {
-            if (entries.sparse) column_sum.add(entries.columns.data() + begin, count * sizeof(std::int32_t));
-        } else {
-            const auto k = static_cast<std::uint64_t>(task) - 2, rows = last - first;
-            try {
-                entries.check_rows(first + k * rows / parts, first + (k + 1) * rows / parts);
-            } catch (...) {
-                errors[k] = std::current_exception();
-            }
-        }
-    });
-    for (const std::exception_ptr &error : errors) {
-        if (error) std::rethrow_exception(error);
-    }
-}
-
 /// The check that waits for the first use of the matrix. Rows are checked and added to the sums in turn, so that each is read from
-/// memory, or from the disk, once: by one thread while it is in the cache, by several in pieces of some 50 MB.
+/// memory, or from the disk, once. Of what is wrong it throws what the first bad row says.
 template <class Matrix>
 void check_entries(const std::string &name, std::string_view bytes, const SpdcHeader &header, int threads) {
+    using Value = typename Matrix::value_type;
     const SpdcLayout layout(header);
     Team team(threads);
-    Entries<Matrix> entries{
-        {}, {}, section<typename Matrix::value_type>(bytes, layout.values, header.entries), header.rows, header.cols};
+    Entries<Matrix> entries{{}, {}, section<Value>(bytes, layout.values, header.entries), header.rows, header.cols};
     if constexpr (Entries<Matrix>::sparse) {
         entries.offsets = section<std::int64_t>(bytes, layout.offsets, header.rows + 1);
         entries.columns = section<std::int32_t>(bytes, layout.columns, header.entries);
         check_offsets(name, entries, stored_sum(bytes, layout, 1), team);
     }
-    const std::uint64_t piece = std::uint64_t{1} << (threads == 1 ? 14 : 22);
-    Checksum column_sum, value_sum;
-    for (std::uint64_t row = 0; row < header.rows;) {
-        const std::uint64_t next = entries.row_after(row, piece);
-        check_rows(entries, row, next, column_sum, value_sum, team);
-        row = next;
+    constexpr std::size_t part = Checksum::block / sizeof(std::int32_t); // entries
+    constexpr std::size_t value_blocks = part / BlockSums<Value>::in_block;
+    BlockSums columns(entries.columns);
+    BlockSums values(entries.values);
+    std::vector<std::exception_ptr> errors(static_cast<std::size_t>(header.entries) / part + 1);
+    team.for_each(std::ssize(errors), static_cast<double>(header.entries), [&](std::int64_t task) {
+        const auto k = static_cast<std::size_t>(task);
+        columns.fill(k, k + 1);
+        values.fill(k * value_blocks, (k + 1) * value_blocks);
+        try {
+            const std::uint64_t first = entries.row_from(0, k * part);
+            entries.check_rows(first, k + 1 < errors.size() ? entries.row_from(first, (k + 1) * part) : header.rows);
+        } catch (...) {
+            errors[k] = std::current_exception();
+        }
+    });
+    for (const std::exception_ptr &error : errors) {
+        if (error) std::rethrow_exception(error);
     }
-    expect_sum(name, "columns", column_sum, stored_sum(bytes, layout, 2));
-    expect_sum(name, "values", value_sum, stored_sum(bytes, layout, 3));
+    columns.expect(name, "columns", stored_sum(bytes, layout, 2));
+    values.expect(name, "values", stored_sum(bytes, layout, 3));
 }
 
 template <class Matrix>

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace spdc {
 
@@ -27,7 +28,7 @@ struct SpdcHeader {
 static_assert(sizeof(SpdcHeader) == 128);
 
 /// Four lanes of words; every step can be undone, so that a change inside one word always changes the sum.
-class Checksum {
+class BlockSum {
   public:
     void add(const void *memory, std::size_t bytes) {
         const char *p = static_cast<const char *>(memory);
@@ -51,19 +52,20 @@ class Checksum {
             }
         }
     }
+    std::uint64_t size() const { return size_; }
     std::uint64_t value() const {
-        Checksum last = *this;
+        BlockSum last = *this;
         std::memset(last.hold_ + last.held_, 0, sizeof hold_ - last.held_);
         last.step(last.hold_);
         std::uint64_t sum = size_;
         for (const std::uint64_t lane : last.lanes_) sum = mix(sum, lane);
         return sum ^ (sum >> 32);
     }
-
-  private:
     static std::uint64_t mix(std::uint64_t lane, std::uint64_t word) {
         return std::rotl((lane ^ word) * 0x9e3779b97f4a7c15U, 29);
     }
+
+  private:
     void step(const char *p) {
         std::array<std::uint64_t, 4> words;
         std::memcpy(words.data(), p, sizeof words);
@@ -74,6 +76,38 @@ class Checksum {
     char hold_[32] = {};
     std::size_t held_ = 0;
     std::uint64_t size_ = 0;
+};
+
+/// The sum of the sums of blocks of 256 KB, so that threads can share them.
+class Checksum {
+  public:
+    static constexpr std::size_t block = std::size_t{1} << 18;
+
+    static std::uint64_t of_block(const void *memory, std::size_t bytes) {
+        BlockSum sum;
+        sum.add(memory, bytes);
+        return sum.value();
+    }
+    void add(const void *memory, std::size_t bytes) {
+        for (const char *p = static_cast<const char *>(memory); bytes > 0;) {
+            const std::size_t count = std::min<std::size_t>(bytes, block - open_.size());
+            open_.add(p, count);
+            p += count;
+            bytes -= count;
+            if (open_.size() == block) add_block(std::exchange(open_, {}).value());
+        }
+    }
+    /// The next block after whole ones, of which there is the sum already.
+    void add_block(std::uint64_t sum) { total_ = BlockSum::mix(total_, sum); }
+    std::uint64_t value() const {
+        Checksum last = *this;
+        if (open_.size() > 0) last.add_block(open_.value());
+        return last.total_ ^ (last.total_ >> 32);
+    }
+
+  private:
+    BlockSum open_;
+    std::uint64_t total_ = 0;
 };
 
 constexpr bool is_dense_storage(std::uint32_t storage) { return storage >= 2; }

@@ -208,6 +208,32 @@ std::string forged(std::string file, std::size_t place, std::int64_t number, std
     return file;
 }
 
+TEST(SpdcFile, ChecksumsOfBlocksAreThoseOfTheWhole) {
+    std::mt19937_64 random(7);
+    std::vector<char> bytes(3 * Checksum::block + 1000);
+    std::ranges::generate(bytes, [&] { return static_cast<char>(random()); });
+    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, Checksum::block - 1, Checksum::block,
+                                   Checksum::block + 1, 3 * Checksum::block, bytes.size()}) {
+        Checksum whole, pieces, blocks;
+        whole.add(bytes.data(), size);
+        for (std::size_t begin = 0; begin < size;) {
+            const std::size_t count = std::min<std::size_t>(1 + random() % 100000, size - begin);
+            pieces.add(bytes.data() + begin, count);
+            begin += count;
+        }
+        for (std::size_t begin = 0; begin < size; begin += Checksum::block) {
+            blocks.add_block(Checksum::of_block(bytes.data() + begin, std::min(Checksum::block, size - begin)));
+        }
+        EXPECT_EQ(pieces.value(), whole.value()) << size;
+        EXPECT_EQ(blocks.value(), whole.value()) << size;
+        if (size == 0) continue;
+        bytes[random() % size] ^= 1;
+        Checksum other;
+        other.add(bytes.data(), size);
+        EXPECT_NE(other.value(), whole.value()) << size;
+    }
+}
+
 TEST(SpdcFile, ForgingNothingChangesNothing) {
     for (const Dataset &data : samples()) {
         const std::string bytes = spdc_bytes(data);
