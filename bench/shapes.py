@@ -170,6 +170,23 @@ def duplicated_rows(seed: int) -> Data:
     return rows[picked], targets[picked] * flips
 
 
+def near_copies(seed: int) -> Data:
+    """Half the documents are those before them but for a word, as where long ones were cut up or quote one another."""
+    random = np.random.default_rng(seed)
+    frequencies = np.arange(1, 20001) ** -0.8
+    frequencies /= frequencies.sum()
+    rows: list[np.ndarray] = []
+    for _ in range(8000):
+        words = random.choice(20000, 40, p=frequencies)
+        if rows and random.random() < 0.5:
+            words = np.concatenate([random.permutation(rows[-1])[1:], words[:1]])
+        rows.append(np.unique(words))
+    offsets = np.concatenate([[0], np.cumsum([row.size for row in rows])])
+    columns = np.concatenate(rows)
+    counts = sparse.csr_matrix((1 + 0.03 * (columns % 11), columns, offsets), shape=(8000, 20000))
+    return unit_rows(counts), labels_of(counts @ random.standard_normal(20000), 0.05, random)
+
+
 def one_hot(seed: int) -> Data:
     """Categories as zeros and ones, with linear dependence among the columns."""
     random = np.random.default_rng(seed)
@@ -198,8 +215,8 @@ def few_rows(seed: int) -> Data:
 SHAPES = (
     tall, square, wide_dense, wide_text, zipf_text, separable_text, near_separable, unequal_rows,
     unscaled_columns, one_huge_column, unscaled_text, proportional_columns,
-    constant_and_empty_columns, far_from_zero, imbalanced, duplicated_rows, one_hot, mixture,
-    few_rows,
+    constant_and_empty_columns, far_from_zero, imbalanced, duplicated_rows, near_copies, one_hot,
+    mixture, few_rows,
 )  # fmt: skip
 
 

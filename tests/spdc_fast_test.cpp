@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <set>
 
 namespace spdc::tests {
 namespace {
@@ -21,8 +22,7 @@ struct Blocks {
 };
 
 /// The order in which spdc_fast visits rows: a shuffle to store short ones, long ones stay where they are; then in every sweep blocks
-/// in random order, the first one shorter by a random number of rows; the rows of so many blocks take turns, each of these blocks,
-/// where it has more than 8 rows, forwards or backwards.
+/// in random order, the first one shorter by a random number of rows; the rows of so many blocks take turns, each block forwards or backwards.
 class VisitingOrder {
   public:
     VisitingOrder(std::int64_t n, Blocks blocks, bool rows_are_long, std::uint64_t seed)
@@ -36,7 +36,7 @@ class VisitingOrder {
         for (std::int64_t begin = -shift; begin < n; begin += block_) {
             std::vector<std::int64_t> &block = blocks.emplace_back(at(block_));
             std::iota(block.begin(), block.end(), begin);
-            if (streams_ > 1 && block_ > 8 && random_.below(2) == 1) std::reverse(block.begin(), block.end());
+            if (block_ > 1 && random_.below(2) == 1) std::reverse(block.begin(), block.end());
         }
         random_.shuffle(blocks);
         std::vector<std::int64_t> rows;
@@ -469,6 +469,43 @@ TEST(SpdcFast, VisitsRowsOfLargeDataInBlocks) {
         SCOPED_TRACE(shape.rows);
         expect_eager_twin(tiny_data(tiny), Squared{}, 1e-3, 1, false, shape.blocks, 2);
     }
+}
+
+// Half the rows are the one before but for an entry, and blocks of them are visited together: in the same order each time they kept the gap
+// at 0.01 for thousands of passes.
+TEST(SpdcFast, NearCopiesBesideEachOtherCostFewPasses) {
+    constexpr int rows = 8000, words = 40, features = 20000;
+    Random random(3);
+    const auto below = [&](double count) { return static_cast<std::int32_t>(count * random.uniform()); };
+    std::vector<double> weights(features), values, targets;
+    for (double &w : weights) w = random.uniform() - 0.5;
+    std::vector<std::int64_t> offsets{0};
+    std::vector<std::int32_t> columns;
+    std::set<std::int32_t> row;
+    for (int i = 0; i < rows; ++i) {
+        if (row.empty() || random.uniform() < 0.5) {
+            row.clear();
+        } else {
+            row.erase(std::next(row.begin(), below(words)));
+        }
+        while (row.size() < words) row.insert(below(features * random.uniform())); // the first are frequent
+        double score = 6 * (random.uniform() - 0.5);
+        for (const std::int32_t j : row) {
+            score += weights[at(j)];
+            columns.push_back(j);
+            values.push_back((1 + 0.03 * static_cast<double>(j % 11)) / std::sqrt(words));
+        }
+        targets.push_back(score > 0 ? 1 : -1);
+        offsets.push_back(static_cast<std::int64_t>(columns.size()));
+    }
+    Dataset data;
+    data.matrix = CsrMatrix<double>::own(features, offsets, columns, values);
+    data.targets = targets;
+    const Problem problem(data, SquaredHinge{}, L2{1e-8});
+    Stopping stopping;
+    stopping.max_passes = 1500;
+    const Result result = solve(problem, SpdcFast{}, stopping);
+    EXPECT_EQ(result.stop_reason, StopReason::gap_reached) << result.worst().relative_gap;
 }
 
 Result run(const Problem &problem, const AnySolver &solver, double tolerance) {
