@@ -57,7 +57,13 @@ bool SparseModel::choose(const Eigen::VectorXd &x, const NewtonGoal &goal, Team 
     SweepResult target{1e-3 * tolerance * std::min(1.0, tolerance) * std::fabs(goal.objective), 0.01 * tolerance};
     sweeps_.start(numbers(x), numbers(gradient_));
     sweeps_.minimize(target, goal.is_exact ? 0 : 1e-3);
-    const Eigen::VectorXd end = Eigen::Map<const Eigen::VectorXd>(sweeps_.x().data(), x.size());
+    Eigen::VectorXd end = Eigen::Map<const Eigen::VectorXd>(sweeps_.x().data(), x.size());
+    // what rounding alone takes away from 0: at l1 = lambda_max no weight is to be left
+    const double nothing = 1e-14 * std::fabs(goal.objective) / static_cast<double>(x.size());
+    for (Eigen::Index k = 0; k < end.size(); ++k) {
+        const Box own = g(k);
+        if (own.bounds.contains(0) && own.l1 * std::fabs(end[k]) < nothing && own.l1 > 0) end[k] = 0;
+    }
     newton_gradient_ = Eigen::Map<const Eigen::VectorXd>(sweeps_.q().data(), x.size());
     step.move = end - x;
     // sweeps never go up, but differences round
