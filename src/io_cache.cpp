@@ -71,6 +71,8 @@ std::optional<Dataset> usable_cache(const std::string &path, const std::string &
         InputStream stream(path);
         file = read_spdc(stream, options.threads);
     } catch (const Error &error) {
+        InputStream stream(path);
+        if (source_of_other_version(stream).starts_with(first_words)) return std::nullopt;
         fail(ErrorKind::bad_file, fmt::format("{}: {} ({})", path, explanation, error.what()));
     }
     if (!file.source.starts_with(first_words)) fail(ErrorKind::bad_file, fmt::format("{}: {}", path, explanation));

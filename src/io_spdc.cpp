@@ -46,7 +46,7 @@ bool has_sane_sizes(const SpdcHeader &header) {
 }
 
 [[noreturn]] void fail_file(const std::string &name, const std::string &what) {
-    fail(ErrorKind::bad_file, fmt::format("{}: {}; make the file again", name, what));
+    fail(ErrorKind::bad_file, fmt::format("{}: {}; make the file again, with spdc convert", name, what));
 }
 
 void check_header(const std::string &name, std::string_view bytes, SpdcHeader &header) {
@@ -374,6 +374,17 @@ SpdcFile read_spdc(InputStream &stream, int threads) {
         fail(ErrorKind::bad_file, fmt::format("{}: not a .spdc file, which spdc convert makes", stream.name()));
     }
     return open_spdc(stream.map_or_read(), stream.name(), threads);
+}
+
+std::string source_of_other_version(InputStream &stream) {
+    const SharedBytes file = stream.map_or_read();
+    SpdcHeader header{};
+    if (!is_spdc(file.bytes) || file.bytes.size() < sizeof header) return {};
+    std::memcpy(&header, file.bytes.data(), sizeof header);
+    if (header.byte_order != byte_order || header.version == version || !has_sane_sizes(header)) return {};
+    const SpdcLayout layout(header);
+    if (file.bytes.size() < layout.targets) return {};
+    return std::string(file.bytes.substr(layout.source, header.source_bytes));
 }
 
 void write_spdc(const Dataset &data, OutputFile &file, const std::string &source) {

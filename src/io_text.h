@@ -32,6 +32,8 @@ struct SpdcFile {
 void fit_to_options(Dataset &data, const ReadOptions &options, const std::string &name);
 bool is_spdc(std::string_view bytes);
 SpdcFile read_spdc(InputStream &stream, int threads);
+/// The `source` in a file of another version of the format, all of which begin alike; nothing where it is none.
+std::string source_of_other_version(InputStream &stream);
 void write_spdc(const Dataset &data, OutputFile &out, const std::string &source = {});
 
 inline bool is_digit(char c) noexcept { return static_cast<unsigned char>(c - '0') < 10; }

@@ -120,8 +120,9 @@ TEST(SpdcFile, OpeningLeavesTheEntriesAlone) {
     const Dataset data = read_dataset(path, {.check_entries = false});
     EXPECT_EQ(data.rows(), 3);
     for (int round = 0; round < 2; ++round) { // it stays wrong
-        EXPECT_THAT(error_of(ErrorKind::bad_file, [&] { check(data, "data"); }),
-                    HasSubstr("x.spdc: damaged: the values do not fit their checksum; make the file again"));
+        EXPECT_THAT(
+            error_of(ErrorKind::bad_file, [&] { check(data, "data"); }),
+            HasSubstr("x.spdc: damaged: the values do not fit their checksum; make the file again, with spdc convert"));
     }
     EXPECT_THAT(error_of(ErrorKind::bad_file, [&] { select_rows(data.matrix, data.row_order); }), HasSubstr("damaged"));
     EXPECT_THAT(error_of(ErrorKind::bad_file, [&] { read_dataset(path); }), HasSubstr("damaged"));

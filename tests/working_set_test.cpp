@@ -112,6 +112,18 @@ TEST(WorkingSet, TheZeroModelTakesNoWork) {
     }
 }
 
+// Fewer entries than the parts that features enter a set by: one enters all the same.
+TEST(WorkingSet, CertifiesAFewEntries) {
+    const Rows rows = {{1, 0.5, 0, 0}, {-0.3, 0, 1, 0}, {0, 1, 0, 1}, {0, 0, 0.2, 0}};
+    for (const std::string &name : loss_names()) {
+        const AnyLoss loss = make_loss(name);
+        if (loss.name() == Poisson::name) continue; // counts
+        const Problem one = make_problem(rows, {1, -1, 1, -1}, loss, ElasticNet{1, 0});
+        SCOPED_TRACE(name);
+        expect_certified(one.with(ElasticNet{0.1 * l1_max(one), 0}), 1e-6, 1000);
+    }
+}
+
 TEST(WorkingSet, LeavesMostWeightsAtZeroOnWideData) {
     for (const AnyLoss &loss : {AnyLoss(Squared{}), AnyLoss(Logistic{}), AnyLoss(SquaredHinge{}), AnyLoss(Huber{})}) {
         SCOPED_TRACE(std::string(loss.name()));
@@ -377,6 +389,39 @@ TEST(SparseNewton, FindsTheOptimumOfTheColumnSets) {
         options.intercept = Intercept::free;
         const Dataset troublesome = as_dataset(troublesome_data(loss.task()));
         expect_the_same_optimum_by_newton({troublesome, loss, ElasticNet{0.01, 1e-4}, options}, 1e-8);
+    }
+}
+
+// The first sample, as every one of most, has rows of one label alone: an intercept fits them better without end.
+TEST(SparseNewton, LeavesASampleOfOneLabel) {
+    TinyData data = tiny_data({.task = Task::classification, .rows = 20000, .columns = 4});
+    std::fill(data.targets.begin(), data.targets.end(), -1.0);
+    data.targets[7] = data.targets[13000] = 1;
+    ProblemOptions options;
+    options.intercept = Intercept::free;
+    const Dataset rare = as_dataset(std::move(data));
+    for (const AnyRegularizer &penalty : {AnyRegularizer(ElasticNet{1e-5, 0}), AnyRegularizer(L2{1e-4})}) {
+        const Problem problem(rare, Logistic{}, penalty, options);
+        for (const std::uint64_t seed : {1, 2, 3, 4}) {
+            SolveContext context;
+            context.seed = seed;
+            const bool is_l2 = std::holds_alternative<L2>(penalty.variant());
+            const AnySolver solver = is_l2 ? AnySolver(Newton{}) : AnySolver(WorkingSet{});
+            const Result result = solve(problem, solver, {.tolerance = 1e-6, .max_passes = 100}, context);
+            EXPECT_TRUE(result.converged()) << "seed " << seed << ", " << result.worst().relative_gap;
+        }
+    }
+}
+
+// A sum of what the bounds leave of a dual's excess: nothing on a side that they close.
+TEST(SparseNewton, KnowsWhenItIsThereWithBounds) {
+    const Dataset data = tiny_dataset({.task = Task::classification, .rows = 400, .columns = 9});
+    for (const AnyRegularizer &penalty :
+         {AnyRegularizer(Box{0.003, 0, {0, infinity}}), AnyRegularizer(Box{0, 0, {-0.1, 0.1}}),
+          AnyRegularizer(Box{0.003, 0, {-0.05, 0.1}})}) {
+        const Result result = solve_to({data, Logistic{}, penalty}, WorkingSet{}, 1e-4);
+        EXPECT_TRUE(result.converged());
+        EXPECT_LE(result.passes, 5) << result.worst().relative_gap;
     }
 }
 

@@ -129,6 +129,7 @@ template <class Model> void FusedNewton<Model>::start(std::span<const double> x,
 
 template <class Model> void FusedNewton<Model>::start_stage(std::size_t blocks) {
     stage_ = 2 * blocks > rows_.blocks() ? rows_.blocks() : blocks;
+    useless_ = 0;
     has_predictions_ = has_derivatives_ = has_hessian_ = newton_dual_ = careful_ = false;
 }
 
@@ -190,11 +191,13 @@ template <class Model> void FusedNewton<Model>::take_derivatives(bool fresh_pred
     set_derivatives(hessian);
 }
 
-/// On a sample: takes the step and goes to more rows when the sample's own error is larger than what is left to gain.
+/// On a sample: takes the step and goes to more rows when the sample's own error is larger than what is left to gain. The objective may go to 0
+/// there, where all rows have one label, but not the error.
 template <class Model> bool FusedNewton<Model>::leave_stage() {
     if (is_full()) return false;
-    const double worth = 0.5 * model_.parameters(x_) / sample_size() * std::min(1.0, std::fabs(objective_));
-    if (step_.decrement > worth) return false;
+    const double share = model_.parameters(x_) / sample_size();
+    const double worth = 0.5 * share * std::min(1.0, std::max(std::fabs(objective_), share));
+    if (step_.decrement > worth && useless_ <= 3) return false;
     x_ += step_.move;
     start_stage(8 * stage_);
     return true;
@@ -238,7 +241,7 @@ template <class Model> void FusedNewton<Model>::try_full_step() {
         return;
     }
     useless_ = step_.decrement <= 0.1 * rounding ? useless_ + 1 : 0;
-    is_exhausted_ = useless_ > 3;
+    is_exhausted_ = useless_ > 3 && is_full();
     std::swap(z_, next_);
     x_ = trial_;
     set_derivatives(!last);
@@ -283,7 +286,7 @@ template <class Model> void FusedNewton<Model>::search_line() {
     x_ += t * step_.move;
     careful_ = !full;
     useless_ = t * step_.decrement <= 1e-15 * std::fabs(objective_) ? useless_ + 1 : 0;
-    is_exhausted_ = useless_ > 3;
+    is_exhausted_ = useless_ > 3 && is_full();
     newton_dual_ = false;
     take_derivatives(false, true);
     measure_dual(false);

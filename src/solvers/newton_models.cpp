@@ -71,13 +71,13 @@ bool SparseModel::choose(const Eigen::VectorXd &x, const NewtonGoal &goal, Team 
     return end.allFinite();
 }
 
-/// At a kink, the slope to the side that the move goes to.
+/// At a kink, the slope beyond it where the move begins there, and before it where the move has come there.
 LineSlope SparseModel::slope(const Eigen::VectorXd &x, const Eigen::VectorXd &move, double t) const {
     LineSlope sum;
     for (Eigen::Index k = 0; k < x.size(); ++k) {
         if (move[k] == 0) continue;
         const Box own = g(k);
-        const double v = x[k] + t * move[k], side = v != 0 ? v : move[k];
+        const double v = x[k] + t * move[k], side = v != 0 ? v : (t > 0 ? -move[k] : move[k]);
         sum.first += move[k] * (own.l2 * v + std::copysign(own.l1, side));
         sum.second += own.l2 * move[k] * move[k];
     }
@@ -88,15 +88,16 @@ LineSlope SparseModel::slope(const Eigen::VectorXd &x, const Eigen::VectorXd &mo
 double SparseModel::cost(const Eigen::VectorXd &x, const Eigen::VectorXd &u, double objective) const {
     double scale = 1, sum = 0;
     for (Eigen::Index k = 0; k < u.size(); ++k) {
-        const Box own = g(k);
-        if (own.l1 > 0 && own.l2 == 0) scale = std::min(scale, own.l1 / std::max(own.l1, std::fabs(u[k])));
+        const Interval domain = g(k).conjugate_domain();
+        const double w = -scale * u[k];
+        if (domain.upper > 0 && w > domain.upper) scale *= domain.upper / w;
+        if (domain.lower < 0 && w < domain.lower) scale *= domain.lower / w;
     }
     for (Eigen::Index k = 0; k < u.size(); ++k) {
         const Box own = g(k);
-        const double w = -scale * u[k];
-        const bool is_free = own.l1 == 0 && own.l2 == 0;
-        sum += is_free ? std::fabs(w) * std::max(1.0, std::fabs(x[k]))
-                       : std::max(own.value(x[k]) + own.conjugate(w) - w * x[k], 0.0);
+        const double w = -scale * u[k], conjugate = own.conjugate(w);
+        sum += conjugate < infinity ? std::max(own.value(x[k]) + conjugate - w * x[k], 0.0)
+                                    : std::fabs(w) * std::max(1.0, std::fabs(x[k]));
     }
     return sum + (1 - scale) * std::fabs(objective);
 }

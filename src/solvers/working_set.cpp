@@ -377,7 +377,7 @@ template <class Value> void WorkingSetMethod<Value>::choose_set() {
     std::nth_element(scores_.begin(), end_of_best, scores_.end());
     if (more > few) std::sort(scores_.begin(), end_of_best);
     std::int64_t entries = 0;
-    for (std::size_t k = 0; k < more && (k < few || entries < problem_.nonzeros() / 16); ++k) {
+    for (std::size_t k = 0; k < more && (k < few || entries == 0 || entries < problem_.nonzeros() / 16); ++k) {
         set_.push_back(scores_[k].second);
         entries += columns_.column(scores_[k].second).size();
     }
