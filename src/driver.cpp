@@ -70,8 +70,8 @@ class Prospect {
     double first_ = 0, first_guess_ = infinity; // where it was first waited for
 };
 
-/// Notices that a method will need so long, by the decay of its gap over the last half of its passes, that another one is worth
-/// a try: beyond its patience, and twice what the other one costs. Passes and not seconds decide, so that the
+/// Notices that a method will need so long, by the decay of its gap over the last half of its passes or over the last two thirds, that another one is
+/// worth a try: beyond its patience, and twice what the other one costs. Passes and not seconds decide, so that the
 /// same call does the same thing everywhere.
 class Pace {
   public:
@@ -79,11 +79,15 @@ class Pace {
     bool is_hopeless(double passes, double relative_gap, double tolerance, double successor) {
         points_.push_back({passes, std::log(relative_gap)});
         if (passes - points_.front().first < patience_.passes) return false;
-        const double middle = 0.5 * (points_.front().first + passes);
-        const auto half =
-            std::find_if(points_.begin(), points_.end(), [&](const auto &p) { return p.first >= middle; });
-        if (half->first == passes) return false; // the first look at it
-        const double rate = (half->second - points_.back().second) / (passes - half->first);
+        const auto rate_since = [&](double share) { // nothing at the first look since then
+            const double begin = points_.front().first + share * (passes - points_.front().first);
+            const auto since =
+                std::find_if(points_.begin(), points_.end(), [&](const auto &p) { return p.first >= begin; });
+            return since->first == passes ? infinity
+                                          : (since->second - points_.back().second) / (passes - since->first);
+        };
+        const double rate = std::max(rate_since(0.5), rate_since(1.0 / 3));
+        if (rate == infinity) return false;
         remaining_ = rate > 0 ? (points_.back().second - std::log(tolerance)) / rate : infinity;
         return !(remaining_ <= std::max(patience_.times * passes, 2 * successor));
     }

@@ -97,6 +97,21 @@ TEST(Auto, LeavesTargetsThatCannotBeFittedToConjugateGradients) {
     EXPECT_EQ(chosen(Task::regression, 550, Squared{}, 3e-5), "spdc_fast");
 }
 
+// The more rows there are for a feature, the more passes do rows one by one take, and the sooner are conjugate gradients worth theirs.
+TEST(Auto, TakesConjugateGradientsTheSoonerTheTallerTheDataAre) {
+    const auto chosen = [](std::int64_t rows, double l2) {
+        const TinyData data = tiny_data({.rows = rows, .columns = 600, .density = 0.002});
+        const Problem problem(as_dataset(data), Logistic{}, L2{l2});
+        EXPECT_GT(passes_on_text(problem), 8);
+        EXPECT_LT(passes_on_text(problem), 20);
+        return choose(problem, {}).front();
+    };
+    EXPECT_TRUE(std::holds_alternative<SpdcFast>(chosen(5000, 1e-5).solver));
+    const Choice tall = chosen(60000, 1e-6);
+    EXPECT_TRUE(std::holds_alternative<NewtonCg>(tall.solver));
+    EXPECT_LT(tall.patience.passes, 100) << "categories that others imply take them hundreds";
+}
+
 /// Rows that are alike may take conjugate gradients thousands of passes; newton's ten iterations are a hundred.
 TEST(Auto, HasNewtonWaitWhereItIsSure) {
     const auto choices_of = [](std::int64_t rows, const AnyLoss &loss) {

@@ -150,14 +150,22 @@ bool has_few_directions(const Problem &problem) {
     return alike > 0.9 || (alike > 0.1 && features_that_count(problem) < 0.01 * static_cast<double>(problem.rows()));
 }
 
+double rows_per_feature(const Problem &problem) {
+    return static_cast<double>(problem.rows()) / static_cast<double>(problem.features());
+}
+
+/// Too few to fit the targets: labels by a quarter as many features as rows, numbers by as many.
+bool has_too_few_features(const Problem &problem) {
+    return rows_per_feature(problem) > (problem.loss().task() == Task::classification ? 4 : 1);
+}
+
 /// Whether newton_cg is likely to be there before spdc_fast, which needs some `text` passes where targets can be fitted, and many more where they
-/// cannot: labels by a quarter as many features as rows, numbers by as many. There newton_cg takes 15 to 50 passes whatever the penalty.
+/// cannot, the more the more rows there are for a feature. There newton_cg takes 15 to 50 passes whatever the penalty.
 bool prefers_newton_cg(const Problem &problem, double text) {
     if (!is_smooth(problem.loss())) return false;
-    const bool are_labels = problem.loss().task() == Task::classification;
-    const auto n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.features());
-    if (d < (are_labels ? 0.25 : 1) * n) return text > (are_labels ? 20 : 15);
-    return text > 10 && has_few_directions(problem);
+    if (!has_too_few_features(problem)) return text > 10 && has_few_directions(problem);
+    const double most = problem.loss().task() == Task::classification ? 20 : 15;
+    return text > std::clamp(most * std::sqrt(10 / rows_per_feature(problem)), 8.0, most);
 }
 
 /// Whether newton takes some ten iterations, and as long as reckoned. Where there are about as many rows as features, losses whose curvature jumps
@@ -221,7 +229,13 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     const bool prefers_cg = is_uniform && prefers_newton_cg(problem, text);
     std::vector<Choice> choices;
     if (is_uniform) choices.push_back(is_logistic && text > 60 && !prefers_cg ? hybrid : fast);
-    if (prefers_cg) newton_cg.patience.passes = std::clamp(2 * text, 100.0, 5000.0); // its gap falls late
+    if (prefers_cg && !has_too_few_features(problem)) {
+        newton_cg.patience.passes = std::clamp(2 * text, 100.0, 5000.0); // its gap falls late
+    } else if (
+        prefers_cg) { // or never: categories that others imply and rare ones take it hundreds of passes, and spdc_fast few
+        newton_cg.patience = {std::clamp(0.4 * text, 60.0, 300.0), 1};
+        choices.front().cost = std::min(2 * text, 60 * rows_per_feature(problem));
+    }
     if (is_smooth(problem.loss())) choices.insert(prefers_cg ? choices.begin() : choices.end(), newton_cg);
     if (may_copy && newton_takes(problem, 5000)) {
         // where it is sure to be there soon nobody is to try for long before it, whatever the rows are like
