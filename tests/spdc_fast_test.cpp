@@ -459,9 +459,10 @@ TEST(SpdcFast, VisitsRowsOfLargeDataInBlocks) {
         double density;
         Blocks blocks;
     };
-    // rows much alike, more than the near caches hold, or even more, short ones and longer ones; and rows unlike one another
-    for (const Shape &shape : {Shape{20000, 7, 1, {4, 4}}, Shape{70000, 7, 1, {32, 4}}, Shape{30000, 16, 1, {21, 4}},
-                               Shape{25000, 28, 1, {8, 4}}, Shape{17000, 400, 0.05, {16, 1}}}) {
+    // rows much alike, more than the near caches hold, or even more, short ones and longer ones; rows unlike one another, long ones and shorter ones
+    for (const Shape &shape :
+         {Shape{20000, 7, 1, {4, 4}}, Shape{70000, 7, 1, {32, 4}}, Shape{30000, 16, 1, {21, 4}},
+          Shape{25000, 28, 1, {8, 4}}, Shape{3100, 420, 1, {2, 1}}, Shape{17000, 400, 0.05, {16, 1}}}) {
         Tiny tiny = full_rows(Task::regression);
         tiny.rows = shape.rows;
         tiny.columns = shape.columns;
