@@ -70,23 +70,22 @@ class Prospect {
     double first_ = 0, first_guess_ = infinity; // where it was first waited for
 };
 
-/// Notices that a method will need so long, by the decay of its gap over the last half of its passes or over the last two thirds, that another one is
-/// worth a try: beyond its patience, and twice what the other one costs. Passes and not seconds decide, so that the
-/// same call does the same thing everywhere.
+/// Notices that a method will need so long, by the decay of its gap, that another one is worth a try: beyond its patience, and twice what the
+/// other one costs. Passes and not seconds decide, so that the same call does the same thing everywhere.
 class Pace {
   public:
     explicit Pace(const Patience &patience) : patience_(patience) {}
     bool is_hopeless(double passes, double relative_gap, double tolerance, double successor) {
         points_.push_back({passes, std::log(relative_gap)});
         if (passes - points_.front().first < patience_.passes) return false;
-        const auto rate_since = [&](double share) { // nothing at the first look since then
+        const auto rate_since = [&](double share) { // infinity: the first look since then
             const double begin = points_.front().first + share * (passes - points_.front().first);
             const auto since =
                 std::find_if(points_.begin(), points_.end(), [&](const auto &p) { return p.first >= begin; });
             return since->first == passes ? infinity
                                           : (since->second - points_.back().second) / (passes - since->first);
         };
-        const double rate = std::max(rate_since(0.5), rate_since(1.0 / 3));
+        const double rate = patience_.in_steps ? std::max(rate_since(0.5), rate_since(1.0 / 3)) : rate_since(0.5);
         if (rate == infinity) return false;
         remaining_ = rate > 0 ? (points_.back().second - std::log(tolerance)) / rate : infinity;
         return !(remaining_ <= std::max(patience_.times * passes, 2 * successor));

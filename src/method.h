@@ -54,10 +54,12 @@ class Method {
     virtual int threads() const { return 1; }
 };
 
-/// When a method may be judged too slow: after so many passes, where it would need more than so many times as many again.
+/// When a method may be judged too slow: after so many passes, where it would need more than so many times as many again by the decay of its gap over
+/// the last half of them, or, for a gap that falls in steps, over the last two thirds where that is faster.
 struct Patience {
     double passes = 100;
     double times = 3;
+    bool in_steps = false;
 };
 
 } // namespace spdc

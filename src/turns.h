@@ -28,8 +28,9 @@ class Turns {
         const auto other = next();
         const double dear = other && is_new(*other) ? 0.5 * candidates_[*other].cost : 0;
         const std::size_t rounds = (turns_ + candidates_.size() - 1) / candidates_.size();
-        const Patience own = candidates_[now_].patience;
-        return {std::pow(4, rounds) * std::max(own.passes, dear), own.times};
+        Patience patience = candidates_[now_].patience;
+        patience.passes = std::pow(4, rounds) * std::max(patience.passes, dear);
+        return patience;
     }
     /// `remaining`: the passes that the present one would need, or infinity if it broke down. Says whether the next one had its turn before.
     bool pass_on(double remaining) {

@@ -168,6 +168,12 @@ bool prefers_newton_cg(const Problem &problem, double text) {
     return text > std::clamp(most * std::sqrt(10 / rows_per_feature(problem)), 8.0, most);
 }
 
+/// Near the borders of what prefers newton_cg either may be there first, by a factor of three: hybrid, which tries both, is by one and a half.
+bool is_undecided(const Problem &problem, double text) {
+    return problem.loss().task() == Task::classification && has_too_few_features(problem) &&
+           rows_per_feature(problem) <= 10 && text <= 60;
+}
+
 /// Whether newton takes some ten iterations, and as long as reckoned. Where there are about as many rows as features, losses whose curvature jumps
 /// may take a hundred.
 bool is_sure_of_newton(const Problem &problem) {
@@ -201,8 +207,8 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
                              "auto picked newton: no penalty, and few enough features to factor their matrix"};
     Choice fast{SpdcFast{}, "auto picked spdc_fast: an l2 penalty, the same for every feature"};
     Choice hybrid{Hybrid{},
-                  "auto picked hybrid: an l2 penalty, the same for every feature, and so small that the logistic "
-                  "loss's last digits are left to newton_cg"};
+                  "auto picked hybrid: an l2 penalty, the same for every feature, and so small that the last digits of "
+                  "a smooth loss are left to newton_cg"};
     Choice newton_cg{NewtonCg{}, "auto picked newton_cg: an l2 penalty, a smooth loss, columns of any unit"};
     const Choice working_set{WorkingSet{}, "auto picked working_set: an l1 penalty leaves most weights at 0"};
     const Choice general{Spdc{}, "auto picked spdc: it takes every penalty, weighting and intercept"};
@@ -226,14 +232,17 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     // newton is there in little more, whatever the rows are like
     if (may_copy && suits_sifting(problem)) fast.patience = {25, 1};
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
-    const bool prefers_cg = is_uniform && prefers_newton_cg(problem, text);
+    const bool may_prefer_cg = is_uniform && prefers_newton_cg(problem, text);
+    const bool prefers_cg = may_prefer_cg && !is_undecided(problem, text);
+    const bool takes_both = may_prefer_cg ? !prefers_cg : is_logistic && text > 60;
     std::vector<Choice> choices;
-    if (is_uniform) choices.push_back(is_logistic && text > 60 && !prefers_cg ? hybrid : fast);
-    if (prefers_cg && !has_too_few_features(problem)) {
-        newton_cg.patience.passes = std::clamp(2 * text, 100.0, 5000.0); // its gap falls late
-    } else if (
-        prefers_cg) { // or never: categories that others imply and rare ones take it hundreds of passes, and spdc_fast few
-        newton_cg.patience = {std::clamp(0.4 * text, 60.0, 300.0), 1};
+    if (is_uniform) choices.push_back(takes_both ? hybrid : fast);
+    if (prefers_cg &&
+        (!has_too_few_features(problem) || text > 5000)) { // spdc_fast has no chance, and its gap falls late
+        newton_cg.patience.passes = std::clamp(2 * text, 100.0, 5000.0);
+    } else if (prefers_cg) {
+        // or never: categories that others imply and rare ones take it hundreds of passes, and spdc_fast few
+        newton_cg.patience = {std::clamp(0.4 * text, 60.0, 300.0), 1, true};
         choices.front().cost = std::min(2 * text, 60 * rows_per_feature(problem));
     }
     if (is_smooth(problem.loss())) choices.insert(prefers_cg ? choices.begin() : choices.end(), newton_cg);
