@@ -200,6 +200,33 @@ def one_hot(seed: int) -> Data:
     return rows, labels_of(scores, 0.15, random)
 
 
+def nested_categories(seed: int) -> Data:
+    """Categories with many values, most of them rare, some of which imply others: towns, counties, states."""
+    random = np.random.default_rng(seed)
+    towns, streets = (
+        np.minimum(random.pareto(1.1, 30000) * size / 50, size - 1).astype(np.int64)
+        for size in (3000, 800)
+    )
+    hours = random.integers(0, 24, 30000)
+    fields = (towns, towns // 10, towns // 100, streets, hours)
+    found = [np.unique(field, return_inverse=True) for field in fields]
+    sizes = [values.size for values, _ in found]
+    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+    columns = np.stack([places for _, places in found], axis=1) + starts
+    offsets = np.arange(0, columns.size + 1, len(sizes))
+    parts = (np.ones(columns.size), columns.ravel(), offsets)
+    rows = sparse.csr_matrix(parts, shape=(30000, sum(sizes)))
+    return rows, labels_of(rows @ random.standard_normal(sum(sizes)), 0.15, random)
+
+
+def tall_counts(seed: int) -> Data:
+    """A few words each of 2500, twenty times as many documents, unequal counts."""
+    random = np.random.default_rng(seed)
+    rows, _ = text(50000, 2500, 8, seed)
+    rows.data = np.ceil(4 * random.exponential(1.0, rows.data.size)) / 4
+    return rows, labels_of(rows @ random.standard_normal(2500), 0.2, random)
+
+
 def mixture(seed: int) -> Data:
     """A few dense numbers beside many words."""
     rows, targets = text(3000, 5000, 30, seed)
@@ -216,7 +243,7 @@ SHAPES = (
     tall, square, wide_dense, wide_text, zipf_text, separable_text, near_separable, unequal_rows,
     unscaled_columns, one_huge_column, unscaled_text, proportional_columns,
     constant_and_empty_columns, far_from_zero, imbalanced, duplicated_rows, near_copies, one_hot,
-    mixture, few_rows,
+    nested_categories, tall_counts, mixture, few_rows,
 )  # fmt: skip
 
 

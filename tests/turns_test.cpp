@@ -48,5 +48,13 @@ TEST(Turns, AreNotPassedOnFromTheOnlyOne) {
     EXPECT_EQ(Turns(choices).patience().passes, 100);
 }
 
+TEST(Turns, KeepAllOfAChoicesPatience) {
+    const std::vector<Choice> choices{{NewtonCg{}, "first", 100, {60, 1, true}}, {SpdcFast{}, "second", 40}};
+    const Patience patience = Turns(choices).patience();
+    EXPECT_EQ(patience.passes, 60);
+    EXPECT_EQ(patience.times, 1);
+    EXPECT_TRUE(patience.in_steps);
+}
+
 } // namespace
 } // namespace spdc::tests
