@@ -237,8 +237,10 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     const bool takes_both = may_prefer_cg ? !prefers_cg : is_logistic && text > 60;
     std::vector<Choice> choices;
     if (is_uniform) choices.push_back(takes_both ? hybrid : fast);
+    const bool is_square =
+        std::holds_alternative<Squared>(problem.loss().variant()); // one system, whose gap falls at its end
     if (prefers_cg &&
-        (!has_too_few_features(problem) || text > 5000)) { // spdc_fast has no chance, and its gap falls late
+        (is_square || !has_too_few_features(problem) || text > 5000)) { // late, or nobody else has a chance
         newton_cg.patience.passes = std::clamp(2 * text, 100.0, 5000.0);
     } else if (prefers_cg) {
         // or never: categories that others imply and rare ones take it hundreds of passes, and spdc_fast few
