@@ -615,13 +615,13 @@ TEST(SpdcFast, AtTheLargestOmegaIsSdca) {
 /// Sweeps whose moves do not decay, until omega changes or is to be told the gap.
 int flat_sweeps(OmegaRule &rule) {
     for (int sweep = 1; sweep <= 1000; ++sweep) {
-        if (rule.next(1.0) || rule.asks_for_gap()) return sweep;
+        if (rule.next(1.0, 1) || rule.asks_for_gap()) return sweep;
     }
     return 1000;
 }
 
 TEST(OmegaRule, GoesBelowOneWithKinksNearTheEndAndStartsOver) {
-    OmegaRule rule(6, {}, 0);
+    OmegaRule rule(6, {}, 0, false);
     while (rule.omega() > 1) flat_sweeps(rule);
     EXPECT_EQ(flat_sweeps(rule), 60);
     rule.tell(0.5, 1); // far from the optimum: it is too early
@@ -637,11 +637,11 @@ TEST(OmegaRule, GoesBelowOneWithKinksNearTheEndAndStartsOver) {
 }
 
 TEST(OmegaRule, StaysAtOneWithoutKinksAndWhereMovesDecay) {
-    OmegaRule smooth(6, {}, 1), decaying(6, {}, 0);
+    OmegaRule smooth(6, {}, 1, false), decaying(6, {}, 0, false);
     while (smooth.omega() > 1) flat_sweeps(smooth);
     while (decaying.omega() > 1) flat_sweeps(decaying);
     EXPECT_EQ(flat_sweeps(smooth), 1000);
-    for (int sweep = 0; sweep < 500; ++sweep) decaying.next(std::exp(-0.1 * sweep));
+    for (int sweep = 0; sweep < 500; ++sweep) decaying.next(std::exp(-0.1 * sweep), 1);
     EXPECT_FALSE(decaying.asks_for_gap());
     EXPECT_EQ(smooth.omega(), 1);
     EXPECT_EQ(decaying.omega(), 1);
@@ -649,9 +649,43 @@ TEST(OmegaRule, StaysAtOneWithoutKinksAndWhereMovesDecay) {
 
 TEST(OmegaRule, OnItsWayDownGoesFromBelowTwoToOneUnlessThereAreKinks) {
     for (const double gamma : {0., 1.}) {
-        OmegaRule rule(6, {}, gamma); // at 3, where it promises 0.68 nats a sweep
-        for (int sweep = 0; rule.omega() == 3 && sweep < 10; ++sweep) rule.next(std::exp(-0.2 * sweep));
+        OmegaRule rule(6, {}, gamma, false); // at 3, where it promises 0.68 nats a sweep
+        for (int sweep = 0; rule.omega() == 3 && sweep < 10; ++sweep) rule.next(std::exp(-0.2 * sweep), 1);
         EXPECT_NEAR(rule.omega(), gamma == 0 ? 3 * std::sqrt(0.2 / 0.682) : 1, 0.01);
+    }
+}
+
+/// Where it ends on tall data whose moves decay at a rate that depends on omega and on the sweeps since it changed, and hardly above 1.
+template <class Rate> double end_of_descent(double gamma, Rate &&rate) {
+    OmegaRule rule(12, {}, gamma, true);
+    double log_moved = 0;
+    for (int sweep = 0, since = 0; sweep < 300; ++sweep, ++since) {
+        log_moved -= rule.omega() > 1 ? 0.01 : rate(rule.omega(), since);
+        if (rule.next(std::exp(log_moved), 1)) since = 0;
+    }
+    return rule.omega();
+}
+
+TEST(OmegaRule, DescendsOnTallDataWhereMovesDecayFasterThere) {
+    for (const double gamma : {0., 1.}) {
+        EXPECT_EQ(end_of_descent(gamma, [](double omega, int) { return 0.1 * omega; }), 1);
+        EXPECT_EQ(end_of_descent(gamma, [](double omega, int) { return omega > 0.2 ? 0.1 / omega : 0.1; }), 1. / 3);
+        EXPECT_EQ(end_of_descent(gamma, [](double omega, int) { return 0.1 / omega; }), 1. / 9);
+        // what a change makes decays fast, the rest slower than before
+        const auto settling = [](double omega, int since) { return omega == 1 ? 0.05 : (since < 12 ? 0.5 : 0.02); };
+        EXPECT_EQ(end_of_descent(gamma, settling), 1);
+    }
+}
+
+TEST(SpdcFast, EndsSoonerWithOmegaBelowOneOnTallData) {
+    const TinyData data = tiny_data({.task = Task::classification, .rows = 6000, .columns = 600, .density = 0.01});
+    for (const AnyLoss &loss : {AnyLoss(SquaredHinge{}), AnyLoss(Logistic{}), AnyLoss(Hinge{})}) {
+        const Problem problem(as_dataset(data), loss, L2{1e-6});
+        SpdcFast at_one;
+        at_one.omega = 1;
+        const Result plain = run(problem, at_one, 1e-6), adapted = run(problem, SpdcFast{}, 1e-6);
+        EXPECT_TRUE(adapted.converged()) << loss.name();
+        EXPECT_LT(adapted.passes, 0.7 * plain.passes) << loss.name();
     }
 }
 

@@ -181,7 +181,8 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
         for (RowState &row : rows_.state) row.norm2 = std::copysign(row.norm2, row.b), row.b = first_logit;
     }
     is_sdca_ = is_sdca || (!omega && largest <= 1.5);
-    rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega, loss_.gamma());
+    rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega, loss_.gamma(),
+                  n_ >= 4 * problem.features());
     is_sdca_ ? x_.resize(at(d_)) : zu_.resize(at(d_));
     constexpr std::size_t near = 16'000'000; // bytes that caches hold
     is_far_ = !std::is_same_v<Values, Same> && x_.size() * sizeof(double) + zu_.size() * sizeof(ZU) > near;
@@ -272,7 +273,7 @@ template <class L, class Values, class Index> void FastMethod<L, Values, Index>:
     const double gap = young_ / static_cast<double>(n_) + quadratic_gap();
     estimated_gap_ = gap * fallen_since(gap / last_gap_, shrinks_);
     last_gap_ = gap;
-    bool change = rule_->next(moved_);
+    bool change = rule_->next(moved_, static_cast<double>(live()) / static_cast<double>(n_));
     if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
         const double passes = static_cast<double>(active_.size()) / static_cast<double>(n_);

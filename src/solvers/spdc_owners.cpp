@@ -187,7 +187,7 @@ OwnersMethod<L>::OwnersMethod(const Problem &problem, const L &loss, const Owner
         for (RowState &row : state_) row.norm2 += row.importance * column_ * column_;
     }
     const bool is_sdca = options.is_sdca || (!options.omega && largest <= 1.5);
-    rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : options.omega, loss_.gamma());
+    rule_.emplace(largest, is_sdca ? std::optional<double>(largest) : options.omega, loss_.gamma(), false);
     start_duals();
     permutations_.resize(permutations);
     for (auto &permutation : permutations_) {
@@ -273,7 +273,7 @@ template <class L> void OwnersMethod<L>::end_sweep() {
         last_gap_ = gap;
         visits_at_gap_ = walk_.visits;
     }
-    bool change = rule_->next(leading_.moved);
+    bool change = rule_->next(leading_.moved, 1);
     if (change) omega_changes_.push_back({passes(), rule_->omega()});
     if (shrinks_) {
         shrink();
