@@ -181,8 +181,9 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
         for (RowState &row : rows_.state) row.norm2 = std::copysign(row.norm2, row.b), row.b = first_logit;
     }
     is_sdca_ = is_sdca || (!omega && largest <= 1.5);
-    rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega, loss_.gamma(),
-                  n_ >= 4 * problem.features());
+    // numbers keep most rows at their kinks, whatever their number
+    const bool is_tall = n_ >= 4 * problem.features() && (loss_.gamma() > 0 || loss_.task == Task::classification);
+    rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega, loss_.gamma(), is_tall);
     is_sdca_ ? x_.resize(at(d_)) : zu_.resize(at(d_));
     constexpr std::size_t near = 16'000'000; // bytes that caches hold
     is_far_ = !std::is_same_v<Values, Same> && x_.size() * sizeof(double) + zu_.size() * sizeof(ZU) > near;

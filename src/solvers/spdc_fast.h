@@ -65,12 +65,13 @@ void add(ZU move, const Index *columns, Values values, std::int64_t count, ZU *z
 ///
 /// A loss with kinks has no gamma, and Omega comes of a guess (working_gamma). Its last digits may come with an omega below 1 alone: hinge
 /// on rcv1 at l2 = 4e-6 took 1320 passes with omega = 1 and 173 this way. Sooner it does harm (l2 = 1e-9: 353 passes, or no end), so the gap has
-/// to be small and the moves have to hardly decay for a quarter of all passes so far; then omega is halved, and starts over where that did not
-/// help either. More often than that the changes do more harm than a wrong omega: hinge on the data above took 6400 passes, and takes 350.
+/// to be small and the moves have to hardly decay for a while; then omega is halved, and starts over where that did not help either. On tall data
+/// that while is a quarter of all passes so far: more changes do more harm than a wrong omega (hinge on the data above took 6400 passes, and
+/// takes 350).
 class OmegaRule {
   public:
     OmegaRule(double largest, std::optional<double> fixed, double loss_gamma, bool is_tall)
-        : largest_(std::max(1.0, largest)), has_kinks_(loss_gamma == 0) {
+        : largest_(std::max(1.0, largest)), has_kinks_(loss_gamma == 0), is_tall_(is_tall) {
         adapts_ = !fixed && largest >= 4;
         tries_lower_ = adapts_ && is_tall;
         omega_ = fixed ? *fixed : (adapts_ ? largest / 2 : std::min(1.0, largest));
@@ -92,7 +93,7 @@ class OmegaRule {
         if (count >= 64 && count % (count / 32) != 0) return false; // a fit reads them all
         if (tries_lower_ && omega_ == lowest_) return try_lower();
         const double rate = -slope(std::max<std::size_t>(3, 2 * count / 3));
-        const bool is_long = count >= 60 && passes_ >= 0.25 * all_passes_;
+        const bool is_long = count >= 60 && (!is_tall_ || passes_ >= 0.25 * all_passes_);
         if (has_kinks_ && omega_ <= 1 && is_long && rate < 0.15 * promise(1)) is_slow_ = true;
         double next = omega_ < 1 ? omega_ : std::clamp(omega_ * factor(rate), 1.0, largest_);
         if (!has_kinks_ && next < std::min(omega_, 2.0)) next = 1;
@@ -163,7 +164,7 @@ class OmegaRule {
     }
 
     double largest_, omega_, lowest_ = 1; // lowest_: where it comes down to
-    bool adapts_, is_sdca_, has_kinks_, tries_lower_;
+    bool adapts_, is_sdca_, has_kinks_, is_tall_, tries_lower_;
     bool is_slow_ = false, is_near_ = false;
     std::vector<double> log_moved_;      // since omega changed
     double passes_ = 0, all_passes_ = 0; // since then, and so far
