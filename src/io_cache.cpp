@@ -60,6 +60,15 @@ bool same_base(std::string_view made, std::optional<int> asked, int found) {
     return made == base_line(asked) || (asked && *asked == found) || (!asked && made == base_line(1));
 }
 
+bool is_cache_of_other_version(const std::string &path) {
+    try {
+        InputStream stream(path);
+        return source_of_other_version(stream).starts_with(first_words);
+    } catch (const Error &) {
+        return false; // not to be read: the error that is there already says why
+    }
+}
+
 /// The cache at `path`: nothing there, one to use, or one to replace. Anything else is not ours and stays.
 std::optional<Dataset> usable_cache(const std::string &path, const std::string &description,
                                     const ReadOptions &options) {
@@ -71,8 +80,7 @@ std::optional<Dataset> usable_cache(const std::string &path, const std::string &
         InputStream stream(path);
         file = read_spdc(stream, options.threads);
     } catch (const Error &error) {
-        InputStream stream(path);
-        if (source_of_other_version(stream).starts_with(first_words)) return std::nullopt;
+        if (is_cache_of_other_version(path)) return std::nullopt;
         fail(ErrorKind::bad_file, fmt::format("{}: {} ({})", path, explanation, error.what()));
     }
     if (!file.source.starts_with(first_words)) fail(ErrorKind::bad_file, fmt::format("{}: {}", path, explanation));

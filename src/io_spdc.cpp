@@ -46,7 +46,8 @@ bool has_sane_sizes(const SpdcHeader &header) {
 }
 
 [[noreturn]] void fail_file(const std::string &name, const std::string &what) {
-    fail(ErrorKind::bad_file, fmt::format("{}: {}; make the file again, with spdc convert", name, what));
+    fail(ErrorKind::bad_file,
+         fmt::format("{}: {}; make the file again, with spdc convert, or delete it if --cache made it", name, what));
 }
 
 void check_header(const std::string &name, std::string_view bytes, SpdcHeader &header) {
@@ -377,9 +378,10 @@ SpdcFile read_spdc(InputStream &stream, int threads) {
 }
 
 std::string source_of_other_version(InputStream &stream) {
+    if (!is_spdc(stream.peek(magic.size()))) return {};
     const SharedBytes file = stream.map_or_read();
     SpdcHeader header{};
-    if (!is_spdc(file.bytes) || file.bytes.size() < sizeof header) return {};
+    if (file.bytes.size() < sizeof header) return {};
     std::memcpy(&header, file.bytes.data(), sizeof header);
     if (header.byte_order != byte_order || header.version == version || !has_sane_sizes(header)) return {};
     const SpdcLayout layout(header);

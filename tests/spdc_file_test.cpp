@@ -122,7 +122,8 @@ TEST(SpdcFile, OpeningLeavesTheEntriesAlone) {
     for (int round = 0; round < 2; ++round) { // it stays wrong
         EXPECT_THAT(
             error_of(ErrorKind::bad_file, [&] { check(data, "data"); }),
-            HasSubstr("x.spdc: damaged: the values do not fit their checksum; make the file again, with spdc convert"));
+            HasSubstr("x.spdc: damaged: the values do not fit their checksum; make the file again, with spdc convert, "
+                      "or delete it if --cache made it"));
     }
     EXPECT_THAT(error_of(ErrorKind::bad_file, [&] { select_rows(data.matrix, data.row_order); }), HasSubstr("damaged"));
     EXPECT_THAT(error_of(ErrorKind::bad_file, [&] { read_dataset(path); }), HasSubstr("damaged"));

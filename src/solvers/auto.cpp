@@ -171,7 +171,7 @@ bool prefers_newton_cg(const Problem &problem, double text) {
 /// Near the borders of what prefers newton_cg either may be there first, by a factor of three: hybrid, which tries both, is by one and a half.
 bool is_undecided(const Problem &problem, double text) {
     return problem.loss().task() == Task::classification && has_too_few_features(problem) &&
-           rows_per_feature(problem) < 20 && text <= 80;
+           rows_per_feature(problem) < 20 && text <= 80 && !has_few_directions(problem);
 }
 
 /// Whether newton takes some ten iterations, and as long as reckoned. Where there are about as many rows as features, losses whose curvature jumps

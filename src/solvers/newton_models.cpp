@@ -95,7 +95,11 @@ double SparseModel::cost(const Eigen::VectorXd &x, const Eigen::VectorXd &u, dou
     }
     for (Eigen::Index k = 0; k < u.size(); ++k) {
         const Box own = g(k);
-        const double w = -scale * u[k], conjugate = own.conjugate(w);
+        const Interval domain = own.conjugate_domain();
+        double w = -scale * u[k]; // which may round to beyond an end that the scale is for
+        if (domain.upper > 0) w = std::min(w, domain.upper);
+        if (domain.lower < 0) w = std::max(w, domain.lower);
+        const double conjugate = own.conjugate(w);
         sum += conjugate < infinity ? std::max(own.value(x[k]) + conjugate - w * x[k], 0.0)
                                     : std::fabs(w) * std::max(1.0, std::fabs(x[k]));
     }

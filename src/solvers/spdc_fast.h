@@ -134,7 +134,8 @@ class OmegaRule {
         return move_to(lowest_ / 3);
     }
     bool end_trial() {
-        if (rate_of_trial() <= 1.25 * *rate_before_) return end_descent(lowest_);
+        const double before = std::max(*rate_before_, 0.0); // more than noise
+        if (rate_of_trial() <= std::max(1.25 * before, before + 0.05 * promise(1))) return end_descent(lowest_);
         rate_above_ = std::exchange(rate_before_, {});
         lowest_ = omega_;
         return move_to(lowest_);

@@ -93,7 +93,8 @@ printf '\001' | dd of=two.spdc bs=1 seek=12 conv=notrunc status=none
 expect 2 'two.spdc: version 1 of the format.*make the file again, with spdc convert' "$SPDC" info two.spdc
 expect 0 '"rows": 61' "$SPDC" info --json --cache two
 expect 0 '"rows": 61' "$SPDC" info --json two.spdc # made again: a cache of another version is one of ours
-"$SPDC" convert counts counts.spdc && printf '\001' | dd of=counts.spdc bs=1 seek=12 conv=notrunc status=none
+expect 0 '' "$SPDC" convert counts counts.spdc
+printf '\001' | dd of=counts.spdc bs=1 seek=12 conv=notrunc status=none
 expect 2 'counts.spdc: exists and is no cache that --cache made' "$SPDC" info --cache counts
 printf '\377' | dd of=two.spdc bs=1 seek=$(($(stat -c %s two.spdc) - 400)) conv=notrunc status=none
 expect 2 'two.spdc: damaged' "$SPDC" train --cache two
