@@ -154,12 +154,13 @@ bool has_few_features(const Problem &problem) {
 
 bool has_few_entries(const Problem &problem) {
     const std::int64_t d = problem.dimension();
-    if (d > 256 || problem.rows() < 8 * d) return false;
+    const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
+    if (d > (is_logistic ? 512 : 256) || problem.rows() < 8 * d) return false;
     // a row's products take as long as in dense columns where it has a quarter of the features
     const double row = entries_of_a_row(problem);
     const bool is_sparse = 4 * row <= static_cast<double>(d);
     if (std::holds_alternative<Squared>(problem.loss().variant())) return is_sparse;
-    return std::holds_alternative<Logistic>(problem.loss().variant()) && (is_sparse ? row <= 16 : d <= 50);
+    return is_logistic && (is_sparse ? row <= 16 : d <= 50);
 }
 
 std::unique_ptr<Method> make_few_features(const Problem &problem) { return std::make_unique<FewFeatures>(problem); }

@@ -298,8 +298,15 @@ void RowBlocks::predict(std::size_t k, const double *x, double *z, RowScratch &s
     if (panel_ > 0) kernels_.predict(panel, x, z);
     const double *const tail_x = x + panel_;
     for (std::size_t i = 0; i < block_rows_; ++i) {
-        for (std::int32_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
-            z[i] += rows.values[q] * tail_x[rows.columns[q]];
+        double sums[2] = {z[i], 0}; // two, so that entries do not wait for one another
+        const std::int32_t end = rows.offsets[i + 1];
+        std::int32_t q = rows.offsets[i];
+        for (; q + 1 < end; q += 2) {
+            sums[0] += rows.values[q] * tail_x[rows.columns[q]];
+            sums[1] += rows.values[q + 1] * tail_x[rows.columns[q + 1]];
+        }
+        if (q < end) sums[0] += rows.values[q] * tail_x[rows.columns[q]];
+        z[i] = sums[0] + sums[1];
     }
 }
 
@@ -312,8 +319,10 @@ void RowBlocks::combine(std::size_t k, const double *w, double *g, RowScratch &s
     if (panel_ > 0) kernels_.combine(panel, w, g);
     double *const tail_g = g + panel_;
     for (std::size_t i = 0; i < block_rows_; ++i) {
-        for (std::int32_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
-            tail_g[rows.columns[q]] += w[i] * rows.values[q];
+        const double own = w[i];
+        if (own == 0) continue; // as beyond a margin
+        const std::int32_t end = rows.offsets[i + 1];
+        for (std::int32_t q = rows.offsets[i]; q < end; ++q) tail_g[rows.columns[q]] += own * rows.values[q];
     }
 }
 
