@@ -103,14 +103,14 @@ double newton_iterations(const Problem &problem) {
 
 /// What newton is likely to cost, in passes of spdc_fast over the data: each iteration is a pass that adds up products of pairs of entries
 /// and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.05 for a product in a dense matrix, 0.2 in a sparse one, 0.1 for a step of
-/// the factor, 4 for an entry in a pass; where rows are fewer 0.035 for a step, 1.6 for an entry of dense and 2 for one of sparse data.
+/// the factor, 4 for an entry in a pass; where rows are fewer 0.06 for a step, 1.6 for an entry of dense and 2 for one of sparse data.
 double newton_passes(const Problem &problem, double iterations) {
     const double n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.dimension());
     const double entries = std::max(1.0, filled_entries(problem));
     const bool is_dense = entries > 0.3 * n * d;
     const double product = is_dense ? 0.05 : 0.2;
     if (is_wide(problem)) { // AA' once
-        const double all = product * entries * n / 2 + iterations * (0.035 * n * n * n / 3 + 2 * n * n);
+        const double all = product * entries * n / 2 + iterations * (0.06 * n * n * n / 3 + 2 * n * n);
         return all / ((is_dense ? 1.6 : 2.0) * entries);
     }
     return iterations * (product * entries * entries / n / 2 + 2 * entries + 0.1 * d * d * d / 3) / (4 * entries);
@@ -122,9 +122,9 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
 }
 
 /// Passes over the data that spdc_fast is likely to need to a gap of 1e-6: some times what text needs where the features are few. Where
-/// they are many, targets can be fitted, which is easy: labels from a quarter as many features as rows on, numbers from four times as many. With more
-/// features than rows it is the easier the less alike the rows are (15 to 160 passes for the logistic loss where the mean of their squared cosines
-/// is 0 to 0.7, up to twice that for parabolas with an end, up to four times for kinks).
+/// they are many, targets can be fitted, which is easy: labels from a quarter as many features as rows on, numbers from four times as many. For labels
+/// and more features than rows it is the easier the less alike the rows are (15 to 160 passes for the logistic loss where the mean of their
+/// squared cosines is 0 to 0.7, up to twice that for parabolas with an end, up to four times for kinks).
 double predicted_passes(const Problem &problem) {
     const double text = passes_on_text(problem);
     const auto n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.features());
@@ -132,9 +132,9 @@ double predicted_passes(const Problem &problem) {
     if (d < (are_labels ? 0.25 * n : 4 * n)) return std::min(3 * text, 1e4);
     if (!are_labels) return std::min(text, 60.0);
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
-    const double easy = !is_wide(problem) ? 60 : (is_logistic ? 15 : (is_smooth(problem.loss()) ? 25 : 45));
     const double alike = likeness(problem, problem.rows() / 2);
-    return std::min(text * (1 + 1.5 * alike), easy * (1 + 12 * alike));
+    const double easy = (is_logistic ? 15 : (is_smooth(problem.loss()) ? 25 : 45)) * (1 + 12 * alike);
+    return std::min(text * (1 + 1.5 * alike), is_wide(problem) ? easy : std::max(60.0, easy));
 }
 
 /// Whether some features are next to all there is of every row, and there are a hundred rows for each: conjugate gradients soon deal with
