@@ -253,17 +253,22 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     }
     const bool is_uniform = problem.is_uniform() && problem.regularizer(0).strong_convexity() > 0;
     if (may_copy && prefers_newton(problem, context)) return {newton, is_uniform ? fast : general};
-    // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
+    // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs; where labels can be fitted and the curvature jumps,
+    // conjugate gradients take thousands unless the gap is small, so that hybrid is next
     const double text = is_uniform ? passes_on_text(problem) : 0;
-    if (is_uniform) fast.patience.passes = hybrid.patience.passes = std::clamp(2 * text, 100.0, 500.0);
+    const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
+    const bool can_be_fitted =
+        problem.loss().task() == Task::classification && !is_logistic && !has_too_few_features(problem);
+    const double most = can_be_fitted ? 2000 : 500;
+    if (is_uniform) fast.patience.passes = hybrid.patience.passes = std::clamp(2 * text, 100.0, most);
     // newton is there in little more, whatever the rows are like
     if (may_copy && suits_sifting(problem)) fast.patience = {25, 1};
-    const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     const bool may_prefer_cg = is_uniform && prefers_newton_cg(problem, text);
     const bool prefers_cg = may_prefer_cg && !is_undecided(problem, text);
     const bool takes_both = may_prefer_cg ? !prefers_cg : is_logistic && text > 60;
     std::vector<Choice> choices;
     if (is_uniform) choices.push_back(takes_both ? hybrid : fast);
+    if (is_uniform && can_be_fitted && is_smooth(problem.loss()) && !takes_both) choices.push_back(hybrid);
     const bool is_square =
         std::holds_alternative<Squared>(problem.loss().variant()); // one system, whose gap falls at its end
     if (prefers_cg &&
