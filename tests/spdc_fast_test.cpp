@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <numeric>
 #include <set>
 
@@ -67,6 +68,14 @@ Tiny full_rows(Task task) {
     return tiny;
 }
 
+/// Read with their zeros.
+Tiny nearly_full_rows(Task task) {
+    Tiny tiny = full_rows(task);
+    tiny.columns = 83;
+    tiny.density = 0.9;
+    return tiny;
+}
+
 void expect_eager_twin(const TinyData &data, const AnyLoss &loss, double lambda, double omega, bool is_sdca,
                        Blocks blocks = {}, int sweeps = 25, Intercept intercept = Intercept::none) {
     ProblemOptions options;
@@ -104,8 +113,10 @@ TEST(SpdcFast, EqualsTheEagerTwinIterateForIterate) {
             Tiny long_rows = full_rows(loss.task());
             long_rows.columns = 40;
             long_rows.density = 1;
-            const TinyData some = tiny_data(full_rows(loss.task())), many = tiny_data(long_rows);
-            for (const TinyData &data : {some, many, with_one_value_a_row(some), with_one_value_a_row(many)}) {
+            const TinyData some = tiny_data(full_rows(loss.task())), many = tiny_data(long_rows),
+                           nearly_all = tiny_data(nearly_full_rows(loss.task()));
+            for (const TinyData &data :
+                 {some, many, nearly_all, with_one_value_a_row(some), with_one_value_a_row(many)}) {
                 for (const double omega : {0.5, 1.0, 3.0}) expect_eager_twin(data, loss, lambda, omega, false);
                 expect_eager_twin(data, loss, lambda, 0, true);
             }
@@ -137,8 +148,7 @@ std::pair<std::vector<double>, std::vector<double>> point_after(Method &method, 
     return {x, y};
 }
 
-TEST(SpdcFast, AConstantColumnIsAPenalisedIntercept) {
-    const TinyData data = tiny_data(full_rows(Task::classification));
+void expect_penalised_intercept(const TinyData &data) {
     ProblemOptions options;
     options.intercept = Intercept::penalized;
     for (const Storage storage : all_storages) {
@@ -158,6 +168,41 @@ TEST(SpdcFast, AConstantColumnIsAPenalisedIntercept) {
                 for (const double b : problem.targets()) start_y.push_back(-0.3 * b);
                 method->start(start_x, start_y);
                 EXPECT_EQ(point_after(*method, 0), std::pair(start_x, start_y));
+            }
+        }
+    }
+}
+
+TEST(SpdcFast, AConstantColumnIsAPenalisedIntercept) {
+    expect_penalised_intercept(tiny_data(full_rows(Task::classification)));
+    expect_penalised_intercept(tiny_data(nearly_full_rows(Task::classification)));
+}
+
+// Nearly full rows are read with their zeros, whatever they are stored as, by vectors instead of one entry after the other.
+TEST(SpdcFast, NearlyFullRowsAreTheSameInEveryStorage) {
+    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Hinge{}), AnyLoss(Squared{})}) {
+        TinyData data = tiny_data(nearly_full_rows(loss.task()));
+        data.weights.resize(data.rows.size());
+        for (std::size_t i = 0; i < data.rows.size(); ++i) data.weights[i] = 0.5 + static_cast<double>(i % 3);
+        for (const AnySolver &solver : {AnySolver(SpdcFast{}), AnySolver(Sdca{})}) {
+            std::vector<double> x;
+            for (const Storage storage : all_storages) {
+                for (const bool copy : {true, false}) {
+                    SolveContext context;
+                    context.copy = copy;
+                    const Problem problem(as_dataset(data, storage), loss, L2{1e-3});
+                    const auto method = std::visit(
+                        [&](const auto &own) -> std::unique_ptr<Method> {
+                            if constexpr (requires { own.shrinking; }) return make_method(problem, own, context);
+                            return nullptr;
+                        },
+                        solver);
+                    const std::vector<double> found = point_after(*method, 7).first;
+                    if (x.empty()) x = found;
+                    const double rounding =
+                        storage == Storage::csr_float || storage == Storage::dense_float ? 1e-5 : 1e-12;
+                    for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(found[j], x[j], rounding) << loss.name();
+                }
             }
         }
     }

@@ -37,9 +37,28 @@ struct VisitingOrder {
     bool has_directions() const noexcept { return rows > 1; }
 };
 
+/// Whether rows are long and few of their entries are 0, judged by some of them: then reading all columns in a row takes a third of the time of looking
+/// them up.
+template <class Matrix> bool is_nearly_full(const Matrix &matrix) {
+    constexpr std::int64_t long_row = 64, most_rows = 64;
+    if (matrix.cols() < long_row) return false;
+    const std::int64_t step = std::max<std::int64_t>(1, matrix.rows() / most_rows);
+    std::int64_t looked_at = 0, filled = 0;
+    for (std::int64_t i = 0; i < matrix.rows(); i += step, ++looked_at) {
+        const auto row = matrix.row(i);
+        for (std::int64_t q = 0; q < row.size(); ++q) filled += row.value(q) != 0 ? 1 : 0;
+    }
+    constexpr double least = 0.7;
+    if constexpr (requires { matrix.offsets(); }) { // of which a copy is made: it is to be no larger
+        if (static_cast<double>(matrix.nonzeros()) < least * static_cast<double>(matrix.rows() * matrix.cols()))
+            return false;
+    }
+    return static_cast<double>(filled) >= least * static_cast<double>(looked_at * matrix.cols());
+}
+
 /// Rows to visit in random order: a copy in that order, so that a block of short rows is a sequential read, or the problem's own,
-/// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted. Values: pointers,
-/// or Same. Index: of the columns that are read; those of another width are copied.
+/// where they are in random order already, or long enough to be sequential reads themselves, or no copy is wanted; or all columns of all rows
+/// where those are nearly full. Values: pointers, or Same. Index: of the columns that are read; those of another width are copied.
 template <class Values, class Index> struct RandomRows {
     std::size_t count;                                         // of rows
     std::vector<RowState, ReturningAllocator<RowState>> state; // one more than rows
@@ -49,6 +68,8 @@ template <class Values, class Index> struct RandomRows {
 
     RandomRows(const Problem &problem, const SolveContext &context, Random &random);
     bool is_copy() const { return !order_.empty(); }
+    /// Every row has all columns from the first one on.
+    bool has_all_columns() const noexcept { return column_mask_ == 0; }
     /// Row of the problem at a place.
     std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
     std::int64_t size(std::size_t place) const noexcept {
@@ -85,6 +106,8 @@ template <class Values, class Index> struct RandomRows {
     static constexpr std::int64_t long_row = 32;
     template <class Matrix> void refer_to(const Matrix &matrix);
     template <class Matrix> void refer_to_dense(const Matrix &matrix);
+    template <class Matrix> void fill_up(const Matrix &matrix);
+    void lie_side_by_side(std::int64_t cols);
     template <class Matrix> void copy(const Matrix &matrix, Random &random);
     std::span<const double> row_values_;
     std::vector<Index> same_columns_; // of all rows, where they are dense ones of the problem
@@ -105,9 +128,12 @@ RandomRows<Values, Index>::RandomRows(const Problem &problem, const SolveContext
         [&]<class Matrix>(const Matrix &matrix) {
             if constexpr (std::is_same_v<typename Matrix::Row, CsrRow<typename Matrix::value_type, Index>>) {
                 const bool has_long_rows = matrix.nonzeros() >= long_row * matrix.rows();
+                if (!is_same && context.copy && !problem.is_shuffled() && is_nearly_full(matrix))
+                    return fill_up(matrix);
                 if (problem.is_shuffled() || has_long_rows || !context.copy) return refer_to(matrix);
             } else if constexpr (!requires { matrix.offsets(); }) {
-                if (!context.copy && matrix.is_contiguous()) return refer_to_dense(matrix);
+                const bool is_read_in_place = !context.copy || (!is_same && is_nearly_full(matrix));
+                if (is_read_in_place && matrix.is_contiguous()) return refer_to_dense(matrix);
             }
             copy(matrix, random);
         },
@@ -123,15 +149,36 @@ void RandomRows<Values, Index>::refer_to(const Matrix &matrix) {
     if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values - offsets[0];
 }
 
+/// Every row has all columns.
+template <class Values, class Index> void RandomRows<Values, Index>::lie_side_by_side(std::int64_t cols) {
+    same_columns_.resize(at(cols));
+    std::iota(same_columns_.begin(), same_columns_.end(), 0);
+    for (std::size_t p = 0; p <= count; ++p) state[p].begin = static_cast<std::int64_t>(p) * cols;
+    columns = same_columns_.data();
+    column_mask_ = 0;
+}
+
 template <class Values, class Index>
 template <class Matrix>
 void RandomRows<Values, Index>::refer_to_dense(const Matrix &matrix) {
-    same_columns_.resize(at(matrix.cols()));
-    std::iota(same_columns_.begin(), same_columns_.end(), 0);
-    for (std::size_t p = 0; p <= count; ++p) state[p].begin = static_cast<std::int64_t>(p) * matrix.cols();
-    columns = same_columns_.data();
-    column_mask_ = 0;
+    lie_side_by_side(matrix.cols());
     if constexpr (std::is_same_v<typename Matrix::value_type, Value>) values_ = matrix.row(0).values;
+}
+
+/// A copy with the zeros, in the order of the problem's rows.
+template <class Values, class Index>
+template <class Matrix>
+void RandomRows<Values, Index>::fill_up(const Matrix &matrix) {
+    lie_side_by_side(matrix.cols());
+    own_values_.resize(at(matrix.rows() * matrix.cols()));
+    for (std::int64_t i = 0; i < matrix.rows(); ++i) {
+        const auto row = matrix.row(i);
+        interruption_point(2 * matrix.cols()); // new pages
+        Value *const to = own_values_.data() + i * matrix.cols();
+        std::fill_n(to, matrix.cols(), Value{});
+        for (std::int64_t q = 0; q < row.size(); ++q) to[row.column(q)] = static_cast<Value>(row.value(q));
+    }
+    values_ = own_values_.data();
 }
 
 template <class Values, class Index>

@@ -18,6 +18,7 @@
 // makes tau = 1/(lambda n), which is SDCA. The rule in OmegaRule moves between them by the measured decay of the dual moves.
 // Losses with bounded duals shrink: rows that sit at a bound and push against it are left out until the rest has settled.
 #include "spdc_fast.h"
+#include "dense_row_kernels.h"
 #include "huge_pages.h"
 #include "methods.h"
 #include "random_rows.h"
@@ -102,6 +103,28 @@ template <class L, class Values, class Index> class FastMethod final : public Me
             is_sdca ? __builtin_prefetch(&x_[at(columns[q])], 1) : __builtin_prefetch(&zu_[at(columns[q])], 1);
         }
     }
+    template <class X>
+    [[gnu::always_inline]] X product(const Index *columns, Values values, std::int64_t count,
+                                     const X *x) const noexcept {
+        if constexpr (!is_same) {
+            if (dense_) {
+                if constexpr (std::is_same_v<X, ZU>) return dense_->dot(values, count, x + columns[0]);
+                if constexpr (std::is_same_v<X, double>) return dense_->dot_x(values, count, x + columns[0]);
+            }
+        }
+        return dot(columns, values, count, x);
+    }
+    template <class X>
+    [[gnu::always_inline]] void move_along(X move, const Index *columns, Values values, std::int64_t count,
+                                           X *x) const noexcept {
+        if constexpr (!is_same) {
+            if (dense_) {
+                if constexpr (std::is_same_v<X, ZU>) return dense_->add(move, values, count, x + columns[0]);
+                if constexpr (std::is_same_v<X, double>) return dense_->add_x(move, values, count, x + columns[0]);
+            }
+        }
+        add(move, columns, values, count, x);
+    }
     void rebase() noexcept;
     std::size_t live() const noexcept { return shrinks_ ? active_.size() : rows_.count; }
     static double target(const RowState &row) noexcept { return keeps_logit<L> ? std::copysign(1, row.norm2) : row.b; }
@@ -118,9 +141,12 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     double column_ = 0, unit_ = 0, lambda0_ = 0;
     Random random_;
     RandomRows<Values, Index> rows_;
-    std::vector<double> omega_row_;             // where the rows are weighted
-    bool is_sdca_ = false;                      // for the whole run: then x = -u/lambda, and one vector is enough
-    std::vector<ZU, HugePageAllocator<ZU>> zu_; // otherwise
+    static constexpr bool is_same = std::is_same_v<Values, Same>;
+    using Value = std::conditional_t<is_same, double, std::remove_cvref_t<decltype(std::declval<Values>()[0])>>;
+    const DenseRowKernels<Value> *dense_ = nullptr; // where rows have all columns
+    std::vector<double> omega_row_;                 // where the rows are weighted
+    bool is_sdca_ = false;                          // for the whole run: then x = -u/lambda, and one vector is enough
+    std::vector<ZU, HugePageAllocator<ZU>> zu_;     // otherwise
     std::vector<double, HugePageAllocator<double>> x_;
     double x0_ = 0, u0_ = 0;
     double alpha_ = 1, beta_ = 0;
@@ -186,7 +212,8 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
     rule_.emplace(largest, is_sdca_ ? std::optional<double>(largest) : omega, loss_.gamma(), is_tall);
     is_sdca_ ? x_.resize(at(d_)) : zu_.resize(at(d_));
     constexpr std::size_t near = 16'000'000; // bytes that caches hold
-    is_far_ = !std::is_same_v<Values, Same> && x_.size() * sizeof(double) + zu_.size() * sizeof(ZU) > near;
+    if (!is_same && rows_.has_all_columns()) dense_ = &dense_row_kernels<Value>();
+    is_far_ = !is_same && !dense_ && x_.size() * sizeof(double) + zu_.size() * sizeof(ZU) > near;
     sample_ = std::clamp<std::size_t>(std::bit_floor(rows_.count / 1024), 8, 64);
     order_ = rows_.order(problem);
     activate_all();
@@ -314,10 +341,10 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
         RowState &row = rows_.state[i];
         double s = column_ * x0_;
         if constexpr (is_sdca) {
-            s += dot(columns, values, count, x);
+            s += product(columns, values, count, x);
         } else {
-            const ZU product = dot(columns, values, count, zu);
-            s += alpha * product[0] + beta * product[1];
+            const ZU zu_product = product(columns, values, count, zu);
+            s += alpha * zu_product[0] + beta * zu_product[1];
         }
         const double b = target(row), y = row.y, norm2 = keeps_logit<L> ? std::fabs(row.norm2) : row.norm2;
         if (norm2 == 0) continue; // its dual is where it belongs from the start
@@ -342,10 +369,9 @@ void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexc
         row.y = next;
         moved += delta * delta * norm2;
         if constexpr (is_sdca) {
-            const double to_x = move * x_of_move;
-            for (std::int64_t q = 0; q < count; ++q) x[columns[q]] += to_x * static_cast<double>(values[q]);
+            move_along(move * x_of_move, columns, values, count, x);
         } else {
-            add(ZU{move * z_of_move, to_u}, columns, values, count, zu);
+            move_along(ZU{move * z_of_move, to_u}, columns, values, count, zu);
         }
     }
     if constexpr (!is_sdca) alpha_ = alpha, beta_ = beta;
@@ -391,7 +417,7 @@ template <class L, class Values, class Index> double FastMethod<L, Values, Index
 
 template <class L, class Values, class Index>
 void FastMethod<L, Values, Index>::visit(std::size_t from, std::size_t to) noexcept {
-    if constexpr (!std::is_same_v<Values, Same>) {
+    if constexpr (!is_same) {
         if (is_far_) return is_sdca_ ? visit<true, true>(from, to) : visit<false, true>(from, to);
     }
     is_sdca_ ? visit<true, false>(from, to) : visit<false, false>(from, to);

@@ -48,10 +48,10 @@ template <class Index, class Values, class X>
     }
 }
 
-/// {z, u} += move a
-template <class Index, class Values>
-void add(ZU move, const Index *columns, Values values, std::int64_t count, ZU *zu) noexcept {
-    for (std::int64_t q = 0; q < count; ++q) zu[columns[q]] += static_cast<double>(values[q]) * move;
+/// x, or {z, u}, += move a
+template <class Index, class Values, class X>
+void add(X move, const Index *columns, Values values, std::int64_t count, X *x) noexcept {
+    for (std::int64_t q = 0; q < count; ++q) x[columns[q]] += static_cast<double>(values[q]) * move;
 }
 
 /// Moves omega between 1 (SPDC) and Omega (SDCA). Left of the best omega the moves decay as fast as omega promises, right of it
