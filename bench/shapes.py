@@ -227,6 +227,24 @@ def tall_counts(seed: int) -> Data:
     return rows, labels_of(rows @ random.standard_normal(2500), 0.2, random)
 
 
+def word_counts(seed: int) -> Data:
+    """How often words occur in texts of unequal length: a few words are most of all squares, though not of every row."""
+    random = np.random.default_rng(seed)
+    lengths = 20 + (40 * random.pareto(1.3, 5000)).astype(np.int64).clip(0, 4000)
+    ranks = np.exp(random.random(lengths.sum()) * np.log(8000)).astype(np.int64) - 1
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    rows = sparse.csr_matrix((np.ones(ranks.size), ranks, offsets), shape=(5000, 8000))
+    rows.sum_duplicates()
+    return rows, labels_of(unit_rows(rows) @ random.standard_normal(8000), 0.05, random)
+
+
+def common_mean(seed: int) -> Data:
+    """Dense rows, fewer than features, that have a large mean in common."""
+    rows, targets = dense(500, 1000, seed)
+    mean = 10 * np.random.default_rng(seed).standard_normal(1000) / np.sqrt(1000)
+    return sparse.csr_matrix(rows.toarray() + mean), targets
+
+
 def mixture(seed: int) -> Data:
     """A few dense numbers beside many words."""
     rows, targets = text(3000, 5000, 30, seed)
@@ -243,7 +261,7 @@ SHAPES = (
     tall, square, wide_dense, wide_text, zipf_text, separable_text, near_separable, unequal_rows,
     unscaled_columns, one_huge_column, unscaled_text, proportional_columns,
     constant_and_empty_columns, far_from_zero, imbalanced, duplicated_rows, near_copies, one_hot,
-    nested_categories, tall_counts, mixture, few_rows,
+    nested_categories, tall_counts, word_counts, common_mean, mixture, few_rows,
 )  # fmt: skip
 
 
