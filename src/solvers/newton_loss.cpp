@@ -15,25 +15,6 @@ concept HasBoundedPieces = requires(const L loss, double v) {
     { loss.conjugate_slope(v, v) } -> std::same_as<double>;
 };
 
-/// What evaluate() says: a loop for each result, with nothing that stores to w and h could change, so that they become vectors.
-template <class L>
-double evaluate_rows(const L loss, bool blunt, const double *__restrict b, const double *__restrict omega,
-                     std::size_t count, const double *__restrict z, double *__restrict w, double *__restrict h) {
-    constexpr std::size_t block = 64, lanes = 4;
-    double values[block], sums[lanes] = {};
-    for (std::size_t begin = 0; begin < count; begin += block) {
-        const std::size_t end = std::min(begin + block, count);
-        for (std::size_t i = begin; i < end; ++i) w[i] = omega[i] * loss.derivative(z[i], b[i]);
-        for (std::size_t i = begin; i < end; ++i) h[i] = omega[i] * loss.curvature(z[i], b[i]);
-        for (std::size_t i = begin; i < end; ++i) values[i - begin] = omega[i] * loss.value(z[i], b[i]);
-        for (std::size_t i = 0; i < end - begin; i += lanes) {
-            for (std::size_t k = 0; k < lanes; ++k) sums[k] += values[i + k];
-        }
-    }
-    for (std::size_t i = 0; blunt && i < count; ++i) h[i] = omega[i] / loss.gamma();
-    return (sums[0] + sums[1]) + (sums[2] + sums[3]);
-}
-
 } // namespace
 
 bool NewtonLoss::has_pieces() const {
@@ -48,7 +29,18 @@ double NewtonLoss::evaluate(const LossRows &rows, const double *z, double *w, do
     if (std::holds_alternative<Logistic>(loss_.variant())) {
         return kernels_->logistic(z, rows.b, rows.omega, rows.count, w, h);
     }
-    return std::visit([&](const auto &loss) { return evaluate_rows(loss, blunt_, rows.b, rows.omega, rows.count, z, w, h); }, loss_.variant());
+    return std::visit(
+        [&](const auto &loss) {
+            double sum = 0;
+            for (std::size_t i = 0; i < rows.count; ++i) {
+                const double b = rows.b[i], omega = rows.omega[i];
+                w[i] = omega * loss.derivative(z[i], b);
+                h[i] = omega * (blunt_ ? 1 / loss.gamma() : loss.curvature(z[i], b));
+                sum += omega * loss.value(z[i], b);
+            }
+            return sum;
+        },
+        loss_.variant());
 }
 
 LineSlope NewtonLoss::slope(const LossRows &rows, const double *z, const double *v, double t) const {

@@ -298,15 +298,8 @@ void RowBlocks::predict(std::size_t k, const double *x, double *z, RowScratch &s
     if (panel_ > 0) kernels_.predict(panel, x, z);
     const double *const tail_x = x + panel_;
     for (std::size_t i = 0; i < block_rows_; ++i) {
-        double sums[2] = {z[i], 0}; // two, so that entries do not wait for one another
-        const std::int32_t end = rows.offsets[i + 1];
-        std::int32_t q = rows.offsets[i];
-        for (; q + 1 < end; q += 2) {
-            sums[0] += rows.values[q] * tail_x[rows.columns[q]];
-            sums[1] += rows.values[q + 1] * tail_x[rows.columns[q + 1]];
-        }
-        if (q < end) sums[0] += rows.values[q] * tail_x[rows.columns[q]];
-        z[i] = sums[0] + sums[1];
+        for (std::int32_t q = rows.offsets[i]; q < rows.offsets[i + 1]; ++q)
+            z[i] += rows.values[q] * tail_x[rows.columns[q]];
     }
 }
 
