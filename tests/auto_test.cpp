@@ -74,6 +74,16 @@ TEST(Auto, KnowsThatSquaresTakeNewtonOneStep) {
     EXPECT_EQ(chosen_for(2500, Logistic{}, 9), "spdc_fast");
 }
 
+// With few features spdc_fast takes a few times the passes of text, but where that needs next to none.
+TEST(Auto, LeavesTheFewPassesOfAStrongPenaltyToSpdcFast) {
+    const auto first = [](double l2) {
+        const TinyData data = tiny_data({.rows = 6000, .columns = 150, .density = 0.05});
+        return choose({as_dataset(data), Logistic{}, L2{l2}}, {}).front();
+    };
+    EXPECT_TRUE(std::holds_alternative<SpdcFast>(first(1e-2).solver));
+    EXPECT_TRUE(std::holds_alternative<Newton>(first(1e-5).solver));
+}
+
 // A column that outweighs the others in every row makes rows alike.
 TEST(Auto, LeavesRowsThatAreAlikeToConjugateGradients) {
     for (const double offset : {0.0, 60.0}) {

@@ -121,7 +121,8 @@ bool newton_takes(const Problem &problem, std::int64_t largest) {
     return problem.dimension() <= largest || (problem.rows() <= largest && problem.free_coordinates().size() <= 500);
 }
 
-/// Passes over the data that spdc_fast is likely to need to a gap of 1e-6: some times what text needs where the features are few. Where
+/// Passes over the data that spdc_fast is likely to need to a gap of 1e-6: some times what text needs where the features are few, unless that is
+/// next to nothing. Where
 /// they are many, targets can be fitted, which is easy: labels from a quarter as many features as rows on, numbers from four times as many. For labels
 /// and more features than rows it is the easier the less alike the rows are (15 to 160 passes for the logistic loss where the mean of their
 /// squared cosines is 0 to 0.7, and 700 where it is 0.998; up to twice that for parabolas with an end, up to four times for kinks).
@@ -129,7 +130,7 @@ double predicted_passes(const Problem &problem) {
     const double text = passes_on_text(problem);
     const auto n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.features());
     const bool are_labels = problem.loss().task() == Task::classification;
-    if (d < (are_labels ? 0.25 * n : 4 * n)) return std::min(3 * text, 1e4);
+    if (d < (are_labels ? 0.25 * n : 4 * n)) return std::min(text * std::clamp((text - 6) / 2.7, 1.0, 3.0), 1e4);
     if (!are_labels) return std::min(text, 60.0);
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     const double alike = likeness(problem, problem.rows() / 2);
@@ -193,7 +194,7 @@ bool prefers_newton_cg(const Problem &problem, double text) {
     if (!is_smooth(problem.loss())) return false;
     if (!has_too_few_features(problem)) return text > 10 && has_few_directions(problem);
     const double most = problem.loss().task() == Task::classification ? 20 : 15;
-    return text > std::clamp(most * std::sqrt(10 / rows_per_feature(problem)), 8.0, most);
+    return text > std::clamp(most * std::sqrt(10 / rows_per_feature(problem)), 10.0, most);
 }
 
 /// Near the borders of what prefers newton_cg either may be there first, by a factor of three: hybrid, which tries both, is by one and a half.
