@@ -290,6 +290,7 @@ Problem Problem::output(std::int64_t k) const {
     single.targets_ = encoded(raw_targets_, k, alone);
     single.raw_targets_ = {};
     single.outputs_ = 1;
+    single.is_one_of_several_ = true;
     return single;
 }
 

@@ -1,6 +1,6 @@
 // Products with rows that have nearly all features, against loops.
-#include "support/problems.h"
 #include "solvers/dense_row_kernels.h"
+#include "support/problems.h"
 
 #include <gtest/gtest.h>
 
@@ -11,10 +11,11 @@ namespace {
 
 template <class Value> void expect_loops(const DenseRowKernels<Value> &kernels, std::size_t count) {
     Random random(count);
-    std::vector<Value> values(count);
+    std::vector<Value> values(count + 1);
     std::vector<ZU> zu(count + 1);
     std::vector<double> x(count + 1);
     for (Value &v : values) v = static_cast<Value>(random.normal());
+    const Value *const row = values.data() + count % 2; // not aligned, too
     for (ZU &v : zu) v = ZU{random.normal(), random.normal()};
     for (double &v : x) v = random.normal();
     ZU product{};
@@ -23,18 +24,18 @@ template <class Value> void expect_loops(const DenseRowKernels<Value> &kernels, 
     std::vector<ZU> moved = zu;
     std::vector<double> moved_x = x;
     for (std::size_t j = 0; j < count; ++j) {
-        product += static_cast<double>(values[j]) * zu[j];
-        x_product += static_cast<double>(values[j]) * x[j];
-        moved[j] += static_cast<double>(values[j]) * move;
-        moved_x[j] += static_cast<double>(values[j]) * move[0];
+        product += static_cast<double>(row[j]) * zu[j];
+        x_product += static_cast<double>(row[j]) * x[j];
+        moved[j] += static_cast<double>(row[j]) * move;
+        moved_x[j] += static_cast<double>(row[j]) * move[0];
     }
     const auto size = static_cast<std::int64_t>(count);
-    const ZU found = kernels.dot(values.data(), size, zu.data());
+    const ZU found = kernels.dot(row, size, zu.data());
     EXPECT_NEAR(found[0], product[0], 1e-12);
     EXPECT_NEAR(found[1], product[1], 1e-12);
-    EXPECT_NEAR(kernels.dot_x(values.data(), size, x.data()), x_product, 1e-12);
-    kernels.add(move, values.data(), size, zu.data());
-    kernels.add_x(move[0], values.data(), size, x.data());
+    EXPECT_NEAR(kernels.dot_x(row, size, x.data()), x_product, 1e-12);
+    kernels.add(move, row, size, zu.data());
+    kernels.add_x(move[0], row, size, x.data());
     for (std::size_t j = 0; j <= count; ++j) { // and nothing behind the row
         EXPECT_NEAR(zu[j][0], moved[j][0], 1e-15) << j;
         EXPECT_NEAR(zu[j][1], moved[j][1], 1e-15) << j;

@@ -3,6 +3,7 @@
 
 #include "random.h"
 #include "solvers/methods.h"
+#include "solvers/random_rows.h"
 #include "solvers/spdc_fast.h"
 #include "spdc/solvers.h"
 
@@ -206,6 +207,41 @@ TEST(SpdcFast, NearlyFullRowsAreTheSameInEveryStorage) {
             }
         }
     }
+}
+
+// The first or last entries of rows need not be the first or last columns, which rows with their zeros have.
+TEST(SpdcFast, AConstantColumnBesideAnEmptyOne) {
+    const TinyData data = tiny_data(nearly_full_rows(Task::classification));
+    for (const bool is_first : {true, false}) {
+        const TinyData with = with_constant(data, 1, is_first), beside = with_constant(with, 0, is_first);
+        const auto weights_of = [](const TinyData &rows) {
+            const Problem problem(as_dataset(rows, Storage::csr_double), SquaredHinge{}, L2{1e-3});
+            return point_after(*make_method(problem, SpdcFast{}, SolveContext{}), 12).first;
+        };
+        std::vector<double> expected = weights_of(with);
+        expected.insert(is_first ? expected.begin() : expected.end(), 0.0);
+        const std::vector<double> found = weights_of(beside);
+        for (std::size_t j = 0; j < expected.size(); ++j) EXPECT_NEAR(found[j], expected[j], 1e-12) << j;
+    }
+}
+
+TEST(SpdcFast, ReadsNearlyFullRowsWithTheirZerosUnlessThatTakesACopyTooMany) {
+    const auto has_all_columns = [](double density, Storage storage, bool copy, bool may_fill) {
+        Tiny tiny = nearly_full_rows(Task::classification);
+        tiny.density = density;
+        const Problem problem(as_dataset(tiny_data(tiny), storage), SquaredHinge{}, L2{1e-3});
+        SolveContext context;
+        context.copy = copy;
+        spdc::Random random(1);
+        return RandomRows<const double *, std::int32_t>(problem, context, random, may_fill).has_all_columns();
+    };
+    EXPECT_TRUE(has_all_columns(0.9, Storage::csr_double, true, true));
+    EXPECT_FALSE(has_all_columns(0.9, Storage::csr_double, true, false));
+    EXPECT_FALSE(has_all_columns(0.9, Storage::csr_double, false, true));
+    EXPECT_FALSE(has_all_columns(0.5, Storage::csr_double, true, true));
+    EXPECT_TRUE(has_all_columns(0.9, Storage::dense_double, true, false));
+    EXPECT_TRUE(has_all_columns(0.9, Storage::dense_double, false, false));
+    EXPECT_FALSE(has_all_columns(0.5, Storage::dense_double, true, true));
 }
 
 TEST(SpdcFast, EqualsTheEagerTwinWithAConstantColumn) {
@@ -504,10 +540,10 @@ TEST(SpdcFast, VisitsRowsOfLargeDataInBlocks) {
         double density;
         Blocks blocks;
     };
-    // rows much alike, more than the near caches hold, or even more, short ones and longer ones; rows unlike one another, long ones and shorter ones
+    // rows much alike, more than the near caches hold, or even more, short ones and longer ones; rows unlike one another, full ones and shorter ones
     for (const Shape &shape :
          {Shape{20000, 7, 1, {4, 4}}, Shape{70000, 7, 1, {32, 4}}, Shape{30000, 16, 1, {21, 4}},
-          Shape{25000, 28, 1, {8, 4}}, Shape{3100, 420, 1, {2, 1}}, Shape{17000, 400, 0.05, {16, 1}}}) {
+          Shape{25000, 28, 1, {8, 4}}, Shape{3100, 420, 1, {3, 1}}, Shape{17000, 400, 0.05, {16, 1}}}) {
         Tiny tiny = full_rows(Task::regression);
         tiny.rows = shape.rows;
         tiny.columns = shape.columns;

@@ -89,6 +89,8 @@ class Problem {
     /// One-vs-rest on more than two labels has one output per label; everything below speaks of a problem of one output,
     /// which output(k) gives.
     std::int64_t outputs() const noexcept { return outputs_; }
+    /// One of the outputs of another problem: they may be solved side by side, each with what it needs of memory.
+    bool is_one_of_several() const noexcept { return is_one_of_several_; }
     Problem output(std::int64_t k) const;
 
     /// The same problem with another penalty; the penalty factors stay.
@@ -179,6 +181,7 @@ class Problem {
     Intercept intercept_ = Intercept::none;
     std::int64_t data_rows_ = 0;
     std::int64_t outputs_ = 1;
+    bool is_one_of_several_ = false;
     double total_weight_ = 0;
     double strong_convexity_ = 0;
     bool all_strongly_convex_ = false;

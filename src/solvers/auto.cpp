@@ -47,7 +47,9 @@ double passes_on_text(const Problem &problem) {
 }
 
 double likeness(const Problem &problem, std::int64_t distance) {
-    constexpr std::int64_t most = 256;
+    constexpr std::int64_t entries = 500'000; // to look at, about
+    const std::int64_t pair = 2 * problem.nonzeros() / std::max<std::int64_t>(1, problem.rows()) + 1;
+    const std::int64_t most = std::clamp<std::int64_t>(entries / pair, 16, 256);
     const std::int64_t pairs = problem.rows() - distance, step = std::max<std::int64_t>(1, pairs / most);
     double sum = 0, count = 0;
     std::visit(
@@ -103,17 +105,19 @@ double newton_iterations(const Problem &problem) {
 
 /// What newton is likely to cost, in passes of spdc_fast over the data: each iteration is a pass that adds up products of pairs of entries
 /// and a Cholesky factor of the smaller side. By nanoseconds of one core: 0.05 for a product in a dense matrix, 0.2 in a sparse one, 0.1 for a step of
-/// the factor, 4 for an entry in a pass; where rows are fewer 0.06 for a step, 1.6 for an entry of dense and 2 for one of sparse data.
+/// the factor, 4 for an entry in a pass; where rows are fewer 0.06 for a step, 1.6 for an entry of dense and 2 for one of sparse data. Passes over
+/// rows that are nearly full take five eighths of that.
 double newton_passes(const Problem &problem, double iterations) {
     const double n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.dimension());
     const double entries = std::max(1.0, filled_entries(problem));
-    const bool is_dense = entries > 0.3 * n * d;
-    const double product = is_dense ? 0.05 : 0.2;
+    const bool is_dense = entries > 0.3 * n * d, is_full = d >= 64 && entries > 0.7 * n * d;
+    const double product = is_dense ? 0.05 : 0.2, entry = is_full ? 0.625 : 1.0;
     if (is_wide(problem)) { // AA' once
         const double all = product * entries * n / 2 + iterations * (0.06 * n * n * n / 3 + 2 * n * n);
-        return all / ((is_dense ? 1.6 : 2.0) * entries);
+        return all / (entry * (is_dense ? 1.6 : 2.0) * entries);
     }
-    return iterations * (product * entries * entries / n / 2 + 2 * entries + 0.1 * d * d * d / 3) / (4 * entries);
+    const double one = product * entries * entries / n / 2 + 2 * entries + 0.1 * d * d * d / 3;
+    return iterations * one / (entry * 4 * entries);
 }
 
 /// As newton demands: a side of at most `largest`, the rows only where nearly all features are penalised.
@@ -173,7 +177,8 @@ bool has_few_directions(const Problem &problem) {
             all += square;
             if (shares[static_cast<std::size_t>(row.column(q))] >= least) in_large += square;
         }
-        if (all > 0) beside += 1 - in_large / all;
+        if (all == 0) return;
+        beside += 1 - in_large / all;
         rows += 1;
     });
     return beside < 0.03 * rows;
@@ -270,7 +275,7 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     const bool takes_both = may_prefer_cg ? !prefers_cg : is_logistic && text > 60;
     std::vector<Choice> choices;
     if (is_uniform) choices.push_back(takes_both ? hybrid : fast);
-    if (is_uniform && can_be_fitted && is_smooth(problem.loss()) && !takes_both) choices.push_back(hybrid);
+    if (is_uniform && can_be_fitted && is_smooth(problem.loss())) choices.push_back(hybrid);
     const bool is_square =
         std::holds_alternative<Squared>(problem.loss().variant()); // one system, whose gap falls at its end
     if (prefers_cg &&

@@ -19,14 +19,12 @@ template <int lanes> SPDC_INLINE void load(const float *from, Real<lanes> &to) {
 
 /// Every number twice in a row, as {z, u} of a feature want it: those of the first half of the lanes, and of the second.
 SPDC_INLINE void twice(const Real<2> &v, Real<2> &first, Real<2> &second) {
-    using Integer = Vector<2>::Integer;
-    first = __builtin_shuffle(v, Integer{0, 0});
-    second = __builtin_shuffle(v, Integer{1, 1});
+    first = __builtin_shufflevector(v, v, 0, 0);
+    second = __builtin_shufflevector(v, v, 1, 1);
 }
 SPDC_INLINE void twice(const Real<4> &v, Real<4> &first, Real<4> &second) {
-    using Integer = Vector<4>::Integer;
-    first = __builtin_shuffle(v, Integer{0, 0, 1, 1});
-    second = __builtin_shuffle(v, Integer{2, 2, 3, 3});
+    first = __builtin_shufflevector(v, v, 0, 0, 1, 1);
+    second = __builtin_shufflevector(v, v, 2, 2, 3, 3);
 }
 
 SPDC_INLINE ZU fold(const Real<2> &v) { return ZU{v[0], v[1]}; }

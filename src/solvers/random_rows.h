@@ -37,21 +37,21 @@ struct VisitingOrder {
     bool has_directions() const noexcept { return rows > 1; }
 };
 
-/// Whether rows are long and few of their entries are 0, judged by some of them: then reading all columns in a row takes a third of the time of looking
-/// them up.
+/// Whether rows are long and few of their entries are 0, judged by some of them: reading all columns in a row takes half the time of looking them up.
 template <class Matrix> bool is_nearly_full(const Matrix &matrix) {
     constexpr std::int64_t long_row = 64, most_rows = 64;
+    constexpr double least = 0.7; // so that a copy with the zeros is no larger than sparse rows are
     if (matrix.cols() < long_row) return false;
+    if constexpr (requires { matrix.offsets(); }) {
+        const double cells = static_cast<double>(matrix.rows()) * static_cast<double>(matrix.cols());
+        if (static_cast<double>(matrix.nonzeros()) < least * cells) return false;
+    }
     const std::int64_t step = std::max<std::int64_t>(1, matrix.rows() / most_rows);
     std::int64_t looked_at = 0, filled = 0;
     for (std::int64_t i = 0; i < matrix.rows(); i += step, ++looked_at) {
         const auto row = matrix.row(i);
+        interruption_point(row.size());
         for (std::int64_t q = 0; q < row.size(); ++q) filled += row.value(q) != 0 ? 1 : 0;
-    }
-    constexpr double least = 0.7;
-    if constexpr (requires { matrix.offsets(); }) { // of which a copy is made: it is to be no larger
-        if (static_cast<double>(matrix.nonzeros()) < least * static_cast<double>(matrix.rows() * matrix.cols()))
-            return false;
     }
     return static_cast<double>(filled) >= least * static_cast<double>(looked_at * matrix.cols());
 }
@@ -66,10 +66,12 @@ template <class Values, class Index> struct RandomRows {
     /// How to visit them.
     VisitingOrder order(const Problem &problem) const;
 
-    RandomRows(const Problem &problem, const SolveContext &context, Random &random);
+    /// `may_fill`: nearly full rows may be copied with their zeros.
+    RandomRows(const Problem &problem, const SolveContext &context, Random &random, bool may_fill);
     bool is_copy() const { return !order_.empty(); }
-    /// Every row has all columns from the first one on.
+    /// Every row has all columns from first_column() on, but the last one where that is left out.
     bool has_all_columns() const noexcept { return column_mask_ == 0; }
+    std::int64_t first_column() const noexcept { return first_column_; }
     /// Row of the problem at a place.
     std::size_t row_at(std::size_t place) const { return is_copy() ? at(order_[place]) : place; }
     std::int64_t size(std::size_t place) const noexcept {
@@ -79,6 +81,7 @@ template <class Values, class Index> struct RandomRows {
     void leave_out(bool is_first) {
         left_out_ = 1;
         if (!is_first) return;
+        first_column_ = 1;
         ++columns;
         if constexpr (!is_same) ++values_;
     }
@@ -110,9 +113,10 @@ template <class Values, class Index> struct RandomRows {
     void lie_side_by_side(std::int64_t cols);
     template <class Matrix> void copy(const Matrix &matrix, Random &random);
     std::span<const double> row_values_;
-    std::vector<Index> same_columns_; // of all rows, where they are dense ones of the problem
+    std::vector<Index> same_columns_; // of all rows, where they have all
     std::int64_t column_mask_ = -1;   // 0 there: a branch instead doubles the time of short rows
     std::int64_t left_out_ = 0;       // entries of a row
+    std::int64_t first_column_ = 0;   // of rows that have all
     std::vector<std::int32_t> order_; // of the copy
     std::vector<Index, UnfilledHugePageAllocator<Index>> own_columns_;
     using Value = std::conditional_t<is_same, char, std::remove_cvref_t<decltype(std::declval<Values>()[0])>>;
@@ -121,15 +125,18 @@ template <class Values, class Index> struct RandomRows {
 };
 
 template <class Values, class Index>
-RandomRows<Values, Index>::RandomRows(const Problem &problem, const SolveContext &context, Random &random)
+RandomRows<Values, Index>::RandomRows(const Problem &problem, const SolveContext &context, Random &random,
+                                      [[maybe_unused]] bool may_fill)
     : count(at(problem.rows())), state(count + 1) {
     if constexpr (is_same) row_values_ = problem.row_values();
     std::visit(
         [&]<class Matrix>(const Matrix &matrix) {
             if constexpr (std::is_same_v<typename Matrix::Row, CsrRow<typename Matrix::value_type, Index>>) {
                 const bool has_long_rows = matrix.nonzeros() >= long_row * matrix.rows();
-                if (!is_same && context.copy && !problem.is_shuffled() && is_nearly_full(matrix))
-                    return fill_up(matrix);
+                if constexpr (!is_same) {
+                    const bool may_copy = may_fill && context.copy && !problem.is_shuffled();
+                    if (may_copy && is_nearly_full(matrix)) return fill_up(matrix);
+                }
                 if (problem.is_shuffled() || has_long_rows || !context.copy) return refer_to(matrix);
             } else if constexpr (!requires { matrix.offsets(); }) {
                 const bool is_read_in_place = !context.copy || (!is_same && is_nearly_full(matrix));
@@ -205,8 +212,8 @@ void RandomRows<Values, Index>::copy(const Matrix &matrix, Random &random) {
 }
 
 template <class Values, class Index> VisitingOrder RandomRows<Values, Index>::order(const Problem &problem) const {
-    const std::int64_t bytes =
-        state.back().begin * static_cast<std::int64_t>(sizeof *columns + (is_same ? 0 : sizeof(Value)));
+    const std::size_t entry = (has_all_columns() ? 0 : sizeof *columns) + (is_same ? 0 : sizeof(Value));
+    const std::int64_t bytes = state.back().begin * static_cast<std::int64_t>(entry);
     const std::size_t most = std::max<std::size_t>(1, count / 1024); // or the order of the blocks is hardly random
     if (bytes < 1 << 20 || most == 1) return {1, 1};
     const std::int64_t row = bytes / static_cast<std::int64_t>(count) + 1;

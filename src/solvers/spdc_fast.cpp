@@ -47,6 +47,8 @@ struct ConstantColumn {
     std::int64_t feature;
     double value;
     bool is_first;
+    /// Also of rows with their zeros.
+    bool is_at_border(std::int64_t features) const { return feature == (is_first ? 0 : features - 1); }
 };
 
 /// None where there is an intercept already, nor for SDCA, which knows no units.
@@ -107,9 +109,11 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     [[gnu::always_inline]] X product(const Index *columns, Values values, std::int64_t count,
                                      const X *x) const noexcept {
         if constexpr (!is_same) {
-            if (dense_) {
-                if constexpr (std::is_same_v<X, ZU>) return dense_->dot(values, count, x + columns[0]);
-                if constexpr (std::is_same_v<X, double>) return dense_->dot_x(values, count, x + columns[0]);
+            const X *const from = x + rows_.first_column();
+            if constexpr (std::is_same_v<X, ZU>) {
+                if (dense_) return dense_->dot(values, count, from);
+            } else {
+                if (dense_) return dense_->dot_x(values, count, from);
             }
         }
         return dot(columns, values, count, x);
@@ -118,9 +122,11 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     [[gnu::always_inline]] void move_along(X move, const Index *columns, Values values, std::int64_t count,
                                            X *x) const noexcept {
         if constexpr (!is_same) {
-            if (dense_) {
-                if constexpr (std::is_same_v<X, ZU>) return dense_->add(move, values, count, x + columns[0]);
-                if constexpr (std::is_same_v<X, double>) return dense_->add_x(move, values, count, x + columns[0]);
+            X *const from = x + rows_.first_column();
+            if constexpr (std::is_same_v<X, ZU>) {
+                if (dense_) return dense_->add(move, values, count, from);
+            } else {
+                if (dense_) return dense_->add_x(move, values, count, from);
             }
         }
         add(move, columns, values, count, x);
@@ -140,6 +146,7 @@ template <class L, class Values, class Index> class FastMethod final : public Me
     std::size_t place0_ = 0; // among the weights
     double column_ = 0, unit_ = 0, lambda0_ = 0;
     Random random_;
+    const std::optional<ConstantColumn> constant_;
     RandomRows<Values, Index> rows_;
     static constexpr bool is_same = std::is_same_v<Values, Same>;
     using Value = std::conditional_t<is_same, double, std::remove_cvref_t<decltype(std::declval<Values>()[0])>>;
@@ -175,8 +182,11 @@ FastMethod<L, Values, Index>::FastMethod(const Problem &problem, const L &loss, 
                                          bool shrinking, bool is_sdca, const SolveContext &context)
     : problem_(problem), loss_(loss), shrinks_(shrinking && HasBoundedDual<L>), n_(problem.rows()),
       d_(problem.features()), lambda_(problem.regularizer(0).strong_convexity()), random_(context.seed),
-      rows_(problem, context, random_), dropped_(shrinks_ ? at(n_) : 0) {
-    const std::optional<ConstantColumn> constant = find_constant_column(problem, is_sdca);
+      constant_(find_constant_column(problem, is_sdca)),
+      rows_(problem, context, random_,
+            !problem.is_one_of_several() && (!constant_ || constant_->is_at_border(problem.features()))),
+      dropped_(shrinks_ ? at(n_) : 0) {
+    const std::optional<ConstantColumn> &constant = constant_;
     if (constant) rows_.leave_out(constant->is_first);
     if (!problem.importance().empty()) omega_row_.resize(at(n_));
     std::vector<double> norm2;
