@@ -234,14 +234,15 @@ void run_candidates(const Presolved &presolved, const Problem &single, std::int6
         const Choice &last = candidates[run.last];
         const bool went_back = turns.pass_on(run.outcome.remaining);
         const Choice &next = candidates[turns.now()];
-        // one at a time: what two of them keep of the rows might be more than the data; and hybrid begins as spdc_fast does
+        // one at a time: what two of them keep of the rows might be more than the data, as it is where hybrid begins another spdc_fast. (It
+        // begins anew: near where that got stuck it would, too.)
         const bool are_alike =
             std::holds_alternative<SpdcFast>(last.solver) && std::holds_alternative<Hybrid>(next.solver);
         if (!context.copy || are_alike) {
             run.coordinates_touched += method->coordinates_touched();
             method.reset();
-            driver.go_on_from_best();
         }
+        if (!context.copy) driver.go_on_from_best();
         run.changes += went_back ? "auto went back to " + name_of(next.solver) : next.reason;
     }
     for (const auto &method : methods) run.coordinates_touched += method ? method->coordinates_touched() : 0;

@@ -451,6 +451,14 @@ TEST(SparseNewton, IsTakenWhereItsPassesAreFew) {
     EXPECT_FALSE(takes(1000, 51, Logistic{}));
     EXPECT_FALSE(takes(400, 50, Squared{})); // dense: few_features.cpp
     EXPECT_FALSE(takes(400, 50, SquaredHinge{}));
+    const auto takes_sparse = [](std::int64_t columns, const AnyLoss &loss) {
+        const Tiny tiny{.task = loss.task(), .rows = 4200, .columns = columns, .density = 0.02};
+        return has_few_entries({tiny_dataset(tiny), loss, ElasticNet{0.1, 0}});
+    };
+    EXPECT_TRUE(takes_sparse(512, Logistic{}));
+    EXPECT_FALSE(takes_sparse(513, Logistic{}));
+    EXPECT_TRUE(takes_sparse(256, Squared{}));
+    EXPECT_FALSE(takes_sparse(257, Squared{}));
 }
 
 TEST(FewFeatures, FindsTheOptimumOfTheColumnSets) {

@@ -37,7 +37,8 @@ struct VisitingOrder {
     bool has_directions() const noexcept { return rows > 1; }
 };
 
-/// Whether rows are long and few of their entries are 0, judged by some of them: reading all columns in a row takes half the time of looking them up.
+/// Whether rows are long and few of their entries are 0, judged by some of them: reading all columns in a row takes half the time of looking
+/// them up.
 template <class Matrix> bool is_nearly_full(const Matrix &matrix) {
     constexpr std::int64_t long_row = 64, most_rows = 64;
     constexpr double least = 0.7; // so that a copy with the zeros is no larger than sparse rows are
