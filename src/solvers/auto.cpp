@@ -134,7 +134,11 @@ double predicted_passes(const Problem &problem) {
     const double text = passes_on_text(problem);
     const auto n = static_cast<double>(problem.rows()), d = static_cast<double>(problem.features());
     const bool are_labels = problem.loss().task() == Task::classification;
-    if (d < (are_labels ? 0.25 * n : 4 * n)) return std::min(text * std::clamp((text - 6) / 2.7, 1.0, 3.0), 1e4);
+    if (d < (are_labels ? 0.25 * n
+                        : 4 * n)) { // rows of unequal weight, as presolve makes them of equal rows, are never easy
+        const double times = problem.importance().empty() ? std::clamp((text - 6) / 2.7, 1.0, 3.0) : 3.0;
+        return std::min(times * text, 1e4);
+    }
     if (!are_labels) return std::min(text, 60.0);
     const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     const double alike = likeness(problem, problem.rows() / 2);
