@@ -3,7 +3,6 @@
 
 #include "random.h"
 #include "solvers/methods.h"
-#include "solvers/random_rows.h"
 #include "solvers/spdc_fast.h"
 #include "spdc/solvers.h"
 
@@ -177,71 +176,6 @@ void expect_penalised_intercept(const TinyData &data) {
 TEST(SpdcFast, AConstantColumnIsAPenalisedIntercept) {
     expect_penalised_intercept(tiny_data(full_rows(Task::classification)));
     expect_penalised_intercept(tiny_data(nearly_full_rows(Task::classification)));
-}
-
-// Nearly full rows are read with their zeros, whatever they are stored as, by vectors instead of one entry after the other.
-TEST(SpdcFast, NearlyFullRowsAreTheSameInEveryStorage) {
-    for (const AnyLoss &loss : {AnyLoss(Logistic{}), AnyLoss(Hinge{}), AnyLoss(Squared{})}) {
-        TinyData data = tiny_data(nearly_full_rows(loss.task()));
-        data.weights.resize(data.rows.size());
-        for (std::size_t i = 0; i < data.rows.size(); ++i) data.weights[i] = 0.5 + static_cast<double>(i % 3);
-        for (const AnySolver &solver : {AnySolver(SpdcFast{}), AnySolver(Sdca{})}) {
-            std::vector<double> x;
-            for (const Storage storage : all_storages) {
-                for (const bool copy : {true, false}) {
-                    SolveContext context;
-                    context.copy = copy;
-                    const Problem problem(as_dataset(data, storage), loss, L2{1e-3});
-                    const auto method = std::visit(
-                        [&](const auto &own) -> std::unique_ptr<Method> {
-                            if constexpr (requires { own.shrinking; }) return make_method(problem, own, context);
-                            return nullptr;
-                        },
-                        solver);
-                    const std::vector<double> found = point_after(*method, 7).first;
-                    if (x.empty()) x = found;
-                    const double rounding =
-                        storage == Storage::csr_float || storage == Storage::dense_float ? 1e-5 : 1e-12;
-                    for (std::size_t j = 0; j < x.size(); ++j) EXPECT_NEAR(found[j], x[j], rounding) << loss.name();
-                }
-            }
-        }
-    }
-}
-
-// The first or last entries of rows need not be the first or last columns, which rows with their zeros have.
-TEST(SpdcFast, AConstantColumnBesideAnEmptyOne) {
-    const TinyData data = tiny_data(nearly_full_rows(Task::classification));
-    for (const bool is_first : {true, false}) {
-        const TinyData with = with_constant(data, 1, is_first), beside = with_constant(with, 0, is_first);
-        const auto weights_of = [](const TinyData &rows) {
-            const Problem problem(as_dataset(rows, Storage::csr_double), SquaredHinge{}, L2{1e-3});
-            return point_after(*make_method(problem, SpdcFast{}, SolveContext{}), 12).first;
-        };
-        std::vector<double> expected = weights_of(with);
-        expected.insert(is_first ? expected.begin() : expected.end(), 0.0);
-        const std::vector<double> found = weights_of(beside);
-        for (std::size_t j = 0; j < expected.size(); ++j) EXPECT_NEAR(found[j], expected[j], 1e-12) << j;
-    }
-}
-
-TEST(SpdcFast, ReadsNearlyFullRowsWithTheirZerosUnlessThatTakesACopyTooMany) {
-    const auto has_all_columns = [](double density, Storage storage, bool copy, bool may_fill) {
-        Tiny tiny = nearly_full_rows(Task::classification);
-        tiny.density = density;
-        const Problem problem(as_dataset(tiny_data(tiny), storage), SquaredHinge{}, L2{1e-3});
-        SolveContext context;
-        context.copy = copy;
-        spdc::Random random(1);
-        return RandomRows<const double *, std::int32_t>(problem, context, random, may_fill).has_all_columns();
-    };
-    EXPECT_TRUE(has_all_columns(0.9, Storage::csr_double, true, true));
-    EXPECT_FALSE(has_all_columns(0.9, Storage::csr_double, true, false));
-    EXPECT_FALSE(has_all_columns(0.9, Storage::csr_double, false, true));
-    EXPECT_FALSE(has_all_columns(0.5, Storage::csr_double, true, true));
-    EXPECT_TRUE(has_all_columns(0.9, Storage::dense_double, true, false));
-    EXPECT_TRUE(has_all_columns(0.9, Storage::dense_double, false, false));
-    EXPECT_FALSE(has_all_columns(0.5, Storage::dense_double, true, true));
 }
 
 TEST(SpdcFast, EqualsTheEagerTwinWithAConstantColumn) {
