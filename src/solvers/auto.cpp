@@ -206,6 +206,13 @@ bool prefers_newton_cg(const Problem &problem, double text) {
     return text > std::clamp(most * std::sqrt(10 / rows_per_feature(problem)), 10.0, most);
 }
 
+/// Labels that can be fitted, with a loss whose curvature jumps or that has none: conjugate gradients take thousands of passes unless the gap is
+/// small, so that hybrid is next after spdc_fast, and late.
+bool are_fitted_with_jumps(const Problem &problem) {
+    return problem.loss().task() == Task::classification && !has_too_few_features(problem) &&
+           !std::holds_alternative<Logistic>(problem.loss().variant());
+}
+
 /// Near the borders of what prefers newton_cg either may be there first, by a factor of three: hybrid, which tries both, is by one and a half.
 bool is_undecided(const Problem &problem, double text) {
     return problem.loss().task() == Task::classification && has_too_few_features(problem) &&
@@ -264,18 +271,16 @@ std::vector<Choice> choose(const Problem &problem, const SolveContext &context) 
     }
     const bool is_uniform = problem.is_uniform() && problem.regularizer(0).strong_convexity() > 0;
     if (may_copy && prefers_newton(problem, context)) return {newton, is_uniform ? fast : general};
-    // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs; where labels can be fitted and the curvature jumps,
-    // conjugate gradients take thousands unless the gap is small, so that hybrid is next
     const double text = is_uniform ? passes_on_text(problem) : 0;
-    const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
-    const bool can_be_fitted =
-        problem.loss().task() == Task::classification && !is_logistic && !has_too_few_features(problem);
-    const double most = can_be_fitted ? 2000 : 500;
-    if (is_uniform) fast.patience.passes = hybrid.patience.passes = std::clamp(2 * text, 100.0, most);
+    const bool can_be_fitted = are_fitted_with_jumps(problem);
+    // small l2 leaves spdc_fast's gap near 1 for the first half of the passes it needs
+    if (is_uniform)
+        fast.patience.passes = hybrid.patience.passes = std::clamp(2 * text, 100.0, can_be_fitted ? 2000.0 : 500.0);
     // newton is there in little more, whatever the rows are like
     if (may_copy && suits_sifting(problem)) fast.patience = {25, 1};
     const bool may_prefer_cg = is_uniform && prefers_newton_cg(problem, text);
     const bool prefers_cg = may_prefer_cg && !is_undecided(problem, text);
+    const bool is_logistic = std::holds_alternative<Logistic>(problem.loss().variant());
     const bool takes_both = may_prefer_cg ? !prefers_cg : is_logistic && text > 60;
     std::vector<Choice> choices;
     if (is_uniform) choices.push_back(takes_both ? hybrid : fast);
